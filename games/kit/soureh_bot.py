@@ -1,0 +1,437 @@
+"""Write a Soureh bot in ten lines: one file, standard library only, Python 3.8 or newer.
+
+    import soureh_bot
+
+    def choose(turn):
+        return turn.rng.choice(turn.legal)
+
+    soureh_bot.run(choose)
+
+`run` speaks the protocol `soureh-bot/1` on stdin and stdout, keeps a memory of the hand and
+calls `choose(turn)` whenever you must decide; return one of the strings in `turn.legal`.
+
+Cards are two characters, rank `A23456789T` and suit `shdc`; a card that you may not see is `??`.
+Slots are 0 to 3 and seats 0 to n-1. Moves: `k2` keep the drawn card face-down in your slot 2,
+`s13` swap it for the face-up card of seat 1, slot 3, `d` discard; with `!` you call ("Soureh").
+At the start of the turn after your call: `show` or `go`.
+
+Whatever you `print` goes to the bot's log, which its owner can read, and never disturbs the
+protocol. An exception in your code goes to that log too and ends the bot, which is a fault.
+"""
+
+from __future__ import annotations
+
+import sys
+from json import dumps, loads
+from operator import mul
+
+HIDDEN = "??"
+RANKS = "A23456789T"
+SUITS = "shdc"
+DECK = tuple(rank + suit for suit in SUITS for rank in RANKS) * 2
+"""All 80 cards; each stands in it twice."""
+
+KINDS = tuple(rank + suit for suit in "sh" for rank in RANKS)
+"""One card for each rank and colour: the suits of one colour are alike but for their looks."""
+
+TRUST = 0.95
+"""How far `chance_valid` trusts that a card which its owner put down himself completed his coop."""
+
+_RANK = {card: RANKS.index(card[0]) + 1 for card in DECK}
+_RED = {card: card[1] in "hd" for card in DECK}
+
+
+def rank(card: str) -> int:
+    """Return the rank of a card, 1 for an ace to 10 for a ten. KeyError for `??`."""
+    return _RANK[card]
+
+
+def is_red(card: str) -> bool:
+    """Return True for hearts and diamonds, False for spades and clubs. KeyError for `??`."""
+    return _RED[card]
+
+
+def log(*values: object) -> None:
+    """Write a line to the bot's log (stderr), which only its owner can read."""
+    print(*values, file=sys.stderr)
+
+
+def valid(up: str, down: str, rules: Rules | None = None) -> bool:
+    """Return whether a face-up card and a face-down card are a valid coop (classic rules by default).
+
+    A red card wants a higher card under it, a black card a lower one; an ace goes with anything
+    but an ace. Other presets may differ: give `turn.rules`.
+    """
+    return (rules or CLASSIC).valid(up, down)
+
+
+class Rules:
+    """The options of the game, each an attribute: `rules.preset`, `rules.scoring`, `rules.target` …"""
+
+    def __init__(self, options: dict) -> None:
+        self.preset = "classic"
+        self.coop_colour = "any"
+        self.aces = "either"
+        self.ace_guard = "ten"
+        self.calls = "valid"
+        self.caller_shield: int | None = 1
+        self.scoring = "every"
+        self.ace_values = [1]
+        self.century_bonus = True
+        self.end = "target"
+        self.target = 250
+        self.hands: int | None = None
+        self.max_reshuffles = 2
+        self.picks = "best"
+        self.__dict__.update(options)
+        self._valid: dict = {}
+        self._values = {card: list(self.ace_values) if card[0] == "A" else [_RANK[card]] for card in DECK}
+        self._fits: dict = {}
+
+    def valid(self, up: str, down: str) -> bool:
+        """Return whether these two cards are a valid coop. KeyError for `??`."""
+        pair = up + down
+        known = self._valid.get(pair)
+        if known is None:
+            known = self._valid[pair] = self._is_valid(up, down)
+        return known
+
+    def _is_valid(self, up: str, down: str) -> bool:
+        above, below = _RANK[up], _RANK[down]
+        if above == 1 or (below == 1 and self.aces == "either"):
+            return above != below
+        if self.coop_colour == "same" and _RED[up] != _RED[down]:
+            return False
+        return above < below if _RED[up] else above > below
+
+    def fits(self, *ups: str) -> list:
+        """Return for each card of `KINDS`, as 0 or 1, whether it is valid under all these face-up cards."""
+        known = self._fits.get(ups)
+        if known is None:
+            known = self._fits[ups] = [int(all([self.valid(up, down) for up in ups])) for down in KINDS]
+        return known
+
+    def added(self, points: int, total: int) -> int:
+        """Return what losing a hand with these points adds to a total, the century bonus included."""
+        if self.century_bonus and points > 0 and (total + points) % 100 == 0:
+            return points - 50
+        return points
+
+    def pick_points(self, down: list, up: list, pick: str) -> set:
+        """Return every sum that one pick, such as `p0110`, can score (an ace may count twice)."""
+        sums = {0}
+        for slot, choice in enumerate(pick[1:]):
+            cards = {"0": [down[slot]], "1": [up[slot]], "*": [down[slot], up[slot]], "-": []}[choice]
+            for card in cards:
+                sums = {points + value for points in sums for value in self._values[card]}
+        return sums
+
+    def lost(self, down: list, up: list, total: int) -> int:
+        """Return what losing the hand with these cards adds to `total`: the lowest there is.
+
+        Negative where a pick earns the century bonus.
+        """
+        values = self._values
+        points = set()
+        if self.scoring == "one":
+            for below, above in zip(down, up):
+                points.update([low + high for low in values[below] for high in values[above]])
+        else:
+            points.add(0)
+            for below, above in zip(down, up):
+                points = {had + value for had in points for value in values[below] + values[above]}
+        return min([self.added(had, total) for had in points])
+
+
+CLASSIC = Rules({})
+
+
+class Game:
+    """What `hello` told: `match`, `seat` (yours), `seats` (how many), `names`, `rules`, `limits` …"""
+
+    def __init__(self, hello: dict) -> None:
+        self.match: str = hello.get("match", "")
+        self.seat: int = hello["seat"]
+        self.seats: int = hello["seats"]
+        self.names: list = hello.get("names", [])
+        self.rules = Rules(hello["rules"])
+        self.limits: dict = hello.get("limits", {})
+        self.resumed: bool = hello.get("resumed", False)
+        self.rng_seed: str = hello.get("rng_seed", "")
+        self._rng = None
+
+    @property
+    def rng(self):
+        """A `random.Random` seeded by the referee: a match that is played again draws the same."""
+        if self._rng is None:
+            from random import Random  # here, because a bot that needs no chance starts faster without it
+
+            self._rng = Random(self.rng_seed)
+        return self._rng
+
+
+class Hand:
+    """The hand that is being played, and a memory of it.
+
+    no, dealer, totals: its number, who dealt, the totals at its start.
+    dealt_down, dealt_up: your face-down cards and everybody's face-up cards as they were dealt.
+    up: everybody's face-up cards now, by seat and slot.
+    pile: the discards that you know, oldest first; emptied by a reshuffle.
+    kept: by seat and slot, None or the face-up card over which the owner was content with his card:
+        he put it there himself, or he called (a call stands on four valid coops).
+    turns: how many moves were made so far; reshuffles: how many new stocks there were.
+    """
+
+    def __init__(self, message: dict, game: Game) -> None:
+        self.no: int = message["no"]
+        self.dealer: int = message["dealer"]
+        self.totals: list = message["totals"]
+        self.dealt_down: list = message["down"]
+        self.dealt_up: list = message["up"]
+        self.up: list = [list(cards) for cards in message["up"]]
+        self.pile: list = []
+        self.kept: list = [[None] * 4 for _ in self.up]
+        self.turns = 0
+        self.reshuffles = 0
+        self._me = game.seat
+        self._calls_are_true = game.rules.calls == "valid"
+        self._drawn: str | None = None
+        self.follow(message.get("events", ()))
+
+    def follow(self, events: list) -> None:
+        """Take in what happened (the events of the protocol, in order)."""
+        for event in events:
+            move = event.get("move")
+            if move is not None:
+                self._follow_move(event, move)
+            elif event.get("event") == "reshuffle":
+                self.pile = []
+                self.reshuffles += 1
+
+    def _follow_move(self, event: dict, move: str) -> None:
+        seat = event["seat"]
+        if move[0] == "k":
+            slot = int(move[1])
+            self.pile.append(event["out"])
+            self.kept[seat][slot] = self.up[seat][slot]
+        elif move[0] == "s" and move != "show":
+            other, slot = int(move[1]), int(move[2])
+            self.pile.append(self.up[other][slot])
+            self.up[other][slot] = event["card"]
+        elif move[0] == "d":
+            drawn = event.get("drew", self._drawn)
+            if seat == self._me and drawn is not None:
+                self.pile.append(drawn)
+        else:
+            return
+        self.turns += 1
+        if move[-1] == "!" and self._calls_are_true:
+            self.kept[seat] = list(self.up[seat])
+
+
+class Turn:
+    """One decision of yours.
+
+    id, legal: its number and the moves that you may answer.
+    drawn: the card that you drew; None at a `show`/`go` or pick decision.
+    down: your four face-down cards; up: everybody's face-up cards, by seat and slot.
+    discard: the top of the discard pile, `??` if it lies face-down, None if there is none.
+    discards, stock: how many cards lie in the pile and in the stock (None at a pick decision).
+    call: None, or {"seat": 0, "shield_used": True}.
+    totals: everybody's total as at the start of the hand; events: what happened since your last turn.
+    bank_s: CPU seconds that you have left for long thoughts; revealed: everybody's face-down cards,
+        at a pick decision only.
+    seat, seats, rules, rng: short for those of `game`. game, hand: see there.
+    """
+
+    def __init__(self, message: dict, game: Game, hand: Hand) -> None:
+        self.game = game
+        self.hand = hand
+        self.seat = game.seat
+        self.seats = game.seats
+        self.rules = game.rules
+        self.id: int = message["id"]
+        self.legal: list = message["legal"]
+        self.drawn: str | None = message.get("drawn")
+        self.down: list = message["down"]
+        self.up: list = message["up"]
+        self.discard: str | None = message.get("discard")
+        self.discards: int | None = message.get("discards")
+        self.stock: int | None = message.get("stock")
+        self.call: dict | None = message.get("call")
+        self.totals: list = message["totals"]
+        self.events: list = message.get("events", [])
+        self.bank_s: float = message.get("bank_s", 0.0)
+        self.revealed: list | None = message.get("revealed")
+        self._unseen: list | None = None
+        self._chances: dict = {}
+
+    @property
+    def rng(self):
+        """A `random.Random` seeded by the referee: a match that is played again draws the same."""
+        return self.game.rng
+
+    @property
+    def is_pick(self) -> bool:
+        """Whether you are to pick the cards that you score (rules with `picks="player"`)."""
+        return self.legal[0][0] == "p"
+
+    @property
+    def my_up(self) -> list:
+        """Your four face-up cards."""
+        return self.up[self.seat]
+
+    @property
+    def opponents(self) -> list:
+        """The seats of the others still in the game, beginning with the one who plays after you."""
+        seats = [(self.seat + step) % self.seats for step in range(1, self.seats)]
+        return [seat for seat in seats if self.up[seat]]
+
+    def my_valid(self) -> list:
+        """Return for each of your four coops whether it is valid now."""
+        return [self.rules.valid(up, down) for up, down in zip(self.my_up, self.down)]
+
+    def down_after(self, move: str) -> list:
+        """Return your four face-down cards as they would lie after one of your moves."""
+        down = list(self.down)
+        if move[0] == "k":
+            down[int(move[1])] = self.drawn
+        return down
+
+    def coops_after(self, move: str) -> list:
+        """Return for each of your four coops whether it would be valid after one of your moves."""
+        return [self.rules.valid(up, down) for up, down in zip(self.my_up, self.down_after(move))]
+
+    def lost_after(self, move: str) -> int:
+        """Return what you would add to your total if you made a move and then lost the hand."""
+        return self.rules.lost(self.down_after(move), self.my_up, self.totals[self.seat])
+
+    def with_call(self, move: str) -> str:
+        """Return the move with a call, if you may call with it; otherwise the move as it is."""
+        return move + "!" if move + "!" in self.legal else move
+
+    def unseen(self) -> dict:
+        """Return how many of each card you have not seen: in the stock, under the others' cards, or discarded hidden.
+
+        Maps every card of the deck to 0, 1 or 2.
+        """
+        counts = dict.fromkeys(DECK, 2)
+        for cards in (self.down, self.hand.pile, *self.up):
+            for card in cards:
+                counts[card] -= 1
+        if self.drawn:
+            counts[self.drawn] -= 1
+        return counts
+
+    def unseen_kinds(self) -> list:
+        """Return how many cards of each of `KINDS` you have not seen (each 0 to 4)."""
+        if self._unseen is None:
+            counts = self.unseen()
+            self._unseen = [
+                counts[rank + one] + counts[rank + other] for one, other in ("sc", "hd") for rank in RANKS
+            ]
+        return self._unseen
+
+    def chance_fits(self, up: str) -> float:
+        """Return the chance that a card which you have not seen makes a valid coop under this face-up card."""
+        if up not in self._chances:
+            self._chances[up] = self._count(up) / (sum(self.unseen_kinds()) or 1)
+        return self._chances[up]
+
+    def chance_valid(self, seat: int, slot: int, *, up: str | None = None) -> float:
+        """Return the chance that somebody else's coop is valid, or would be under another face-up card.
+
+        Counts the cards that you have not seen, and trusts that an owner who put a card there himself
+        did so to complete the coop (`hand.kept`).
+        """
+        up = up or self.up[seat][slot]
+        kept = self.hand.kept[seat][slot]
+        if kept is None:
+            return self.chance_fits(up)
+        pair = up, kept
+        if pair not in self._chances:
+            chosen, both = self._count(kept), self._count(up, kept)
+            good = TRUST * both + (1 - TRUST) * (self._count(up) - both)
+            every = TRUST * chosen + (1 - TRUST) * (sum(self.unseen_kinds()) - chosen)
+            self._chances[pair] = good / every if every else 0.0
+        return self._chances[pair]
+
+    def _count(self, *ups: str) -> int:
+        """Return how many unseen cards are valid under all these face-up cards."""
+        return sum(map(mul, self.unseen_kinds(), self.rules.fits(*ups)))
+
+    def best_pick(self) -> str:
+        """Return the pick that leaves you the lowest total (at a pick decision)."""
+        total, up = self.totals[self.seat], self.my_up
+
+        def added(pick: str) -> int:
+            return min([self.rules.added(p, total) for p in self.rules.pick_points(self.down, up, pick)])
+
+        return min(self.legal, key=added)
+
+
+class _Answers:
+    """Calls the author's function, or the methods of his object."""
+
+    def __init__(self, bot) -> None:
+        self.choose = bot.choose if hasattr(bot, "choose") else bot
+        self.bot = bot
+        if not callable(self.choose):
+            raise TypeError(f"expected a function, or an object with a method choose(turn): {bot!r}")
+
+    def tell(self, hook: str, *values: object) -> None:
+        method = getattr(self.bot, hook, None)
+        if method is not None:
+            method(*values)
+
+    def decide(self, turn: Turn) -> str:
+        move = self.choose(turn)
+        if move not in turn.legal:
+            log(f"soureh_bot: expected one of {' '.join(turn.legal)}: {move!r}")
+        return move
+
+
+def play(bot, messages, send) -> None:
+    """Play one match: answer the protocol's messages (an iterable of dicts) through `send(dict)`.
+
+    `run` is this on stdin and stdout; tests may call it with lists.
+    """
+    answers = _Answers(bot)
+    game = hand = None
+    for message in messages:
+        kind = message["type"]
+        if kind == "turn":
+            hand.follow(message["events"])
+            turn = Turn(message, game, hand)
+            hand.up = [list(cards) for cards in turn.up]
+            hand._drawn = turn.drawn
+            send({"id": turn.id, "move": answers.decide(turn)})
+        elif kind == "hand":
+            hand = Hand(message, game)
+            answers.tell("on_hand", hand)
+        elif kind == "hello":
+            game = Game(message)
+            answers.tell("on_hello", game)
+            send({"type": "ready"})
+        elif kind == "hand_end" or kind == "game_end":
+            answers.tell("on_" + kind, message)
+        elif kind == "bye":
+            return
+
+
+def run(bot) -> None:
+    """Play one match on stdin and stdout; returns when it is over.
+
+    `bot` is a function `choose(turn) -> move`, or an object with a method `choose` and, if it
+    likes, `on_hello(game)`, `on_hand(hand)`, `on_hand_end(message)` and `on_game_end(message)`;
+    the last two get the protocol's message, a dict.
+    """
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    # A stray print would be read as an answer: from here on it goes to the log.
+    sys.stdout = sys.stderr
+
+    def send(answer: dict) -> None:
+        sink.write(dumps(answer).encode() + b"\n")
+        sink.flush()
+
+    play(bot, map(loads, iter(source.readline, b"")), send)
