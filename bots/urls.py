@@ -1,0 +1,5 @@
+"""Addresses of bots pages."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,5 @@
+"""Addresses of games pages."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

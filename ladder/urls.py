@@ -1,0 +1,5 @@
+"""Addresses of ladder pages."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []
