@@ -1,0 +1,39 @@
+"""Valid coops and the ace guard: truth tables made from the rules' sentences (rules 4, 5)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .cards import ACE, IS_RED, RANK, SORTED_DECK, TEN, Card
+
+Table = tuple[tuple[bool, ...], ...]
+
+
+def is_valid_coop(up: Card, down: Card, *, coop_colour: str, aces: str) -> bool:
+    """Say whether a face-up and a face-down card make a valid coop (rules 5)."""
+    if RANK[up] == RANK[down]:  # Equal ranks are invalid; two aces are no exception.
+        return False
+    if RANK[up] == ACE or (aces == "either" and RANK[down] == ACE):
+        return True
+    if coop_colour == "same" and IS_RED[up] != IS_RED[down]:
+        return False
+    return RANK[up] < RANK[down] if IS_RED[up] else RANK[up] > RANK[down]
+
+
+def may_replace(drawn: Card, up: Card, *, ace_guard: str) -> bool:
+    """Say whether the drawn card may replace an opponent's face-up card (rules 4)."""
+    return RANK[up] != ACE or (ace_guard == "ten" and RANK[drawn] == TEN)
+
+
+@cache
+def coop_table(coop_colour: str, aces: str) -> Table:
+    """Return `is_valid_coop` as a table, indexed by the face-up, then the face-down card."""
+    return tuple(
+        tuple(is_valid_coop(up, down, coop_colour=coop_colour, aces=aces) for down in SORTED_DECK) for up in SORTED_DECK
+    )
+
+
+@cache
+def replace_table(ace_guard: str) -> Table:
+    """Return `may_replace` as a table, indexed by the drawn, then the face-up card."""
+    return tuple(tuple(may_replace(drawn, up, ace_guard=ace_guard) for up in SORTED_DECK) for drawn in SORTED_DECK)

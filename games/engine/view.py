@@ -1,0 +1,238 @@
+"""The one door by which cards leave the engine (formats 1, 2, 4).
+
+`view` and `render` show a viewer what he may see; `Feed` makes a bot's messages out of
+them. A viewer is a seat, or None for a spectator. Nothing else in the project reads a
+hand's cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .cards import HIDDEN, NAMES, Card, format_cards
+from .hand import PICK, Hand
+from .log import CallLapsed, Entry, Faulted, GameEnded, HandDealt, HandEnded, Moved, Reshuffled
+from .shuffle import commitment, rng_seed
+
+if TYPE_CHECKING:
+    from .game import Game
+
+PROTOCOL = "soureh-bot/1"
+
+
+def view(game: Game, hand: Hand, viewer: int | None, *, revealed: bool = False) -> dict[str, Any]:
+    """Return `hand` as `viewer` may see it; of an earlier hand of the game, as it ended."""
+    decision = game.decision if hand is game._hand else None
+    # Once a hand is over its cards are open, and a pick needs to know nothing less (rules 3, 8).
+    is_open = revealed or hand.kind in (PICK, None)
+    shows = [is_open or seat == viewer for seat in range(game.seats)]
+    return {
+        "hand": hand.no,
+        "dealer": hand.dealer,
+        "seats": game.seats,
+        "you": viewer,
+        "decision": decision.id if decision else None,
+        "to_act": decision.seat if decision else None,
+        "kind": decision.kind if decision else None,
+        "down": [_cards(cards, shown) for cards, shown in zip(hand.down, shows, strict=True)],
+        "up": [format_cards(cards) for cards in hand.up],
+        "drawn": _drawn(hand, viewer, revealed=revealed),
+        "discard": _top_discard(hand, revealed=revealed),
+        "discards": len(hand.discards),
+        "stock": len(hand.stock),
+        "call": _call(hand),
+        "totals": list(hand.end.totals if hand.end else hand.totals),
+        "eliminated": [seat for seat in range(game.seats) if seat not in hand.order],
+        "faulted": game.faulted,
+        "coops": [_coops(hand, seat, shown) for seat, shown in enumerate(shows)],
+    }
+
+
+def _cards(cards: Sequence[Card], shown: bool) -> list[str]:
+    return format_cards(cards) if shown else [HIDDEN] * len(cards)
+
+
+def _coops(hand: Hand, seat: int, shown: bool) -> list[bool | None]:
+    return [*hand.coops(seat)] if shown else [None] * len(hand.up[seat])
+
+
+def _drawn(hand: Hand, viewer: int | None, *, revealed: bool) -> str | None:
+    if hand.drawn is None or hand.kind is None:
+        return None
+    return NAMES[hand.drawn] if revealed or viewer == hand.seat else HIDDEN
+
+
+def _top_discard(hand: Hand, *, revealed: bool) -> str | None:
+    if not hand.discards:
+        return None
+    return NAMES[hand.discards[-1]] if hand.top_is_up or revealed else HIDDEN
+
+
+def _call(hand: Hand) -> dict[str, Any] | None:
+    return None if hand.caller is None else {"seat": hand.caller, "shield_used": hand.shield == 0}
+
+
+def render(entry: Entry, viewer: int | None, *, revealed: bool = False, with_own_draws: bool = False) -> dict[str, Any]:
+    """Return one entry of the log as `viewer` may see it.
+
+    `with_own_draws` adds the key `drew` to the viewer's own turns.
+    """
+    match entry:
+        case Moved():
+            return _render_move(entry, shows_drew=revealed or (with_own_draws and entry.seat == viewer))
+        case CallLapsed():
+            return {"event": "call_lapsed", "seat": entry.seat}
+        case Reshuffled():
+            return {"event": "reshuffle"}
+        case Faulted():
+            return {"event": "fault", "seat": entry.seat, "kind": entry.kind}
+        case HandDealt():
+            return {
+                "event": "hand",
+                "no": entry.no,
+                "dealer": entry.dealer,
+                "down": [_cards(cards, revealed or seat == viewer) for seat, cards in enumerate(entry.down)],
+                "up": [format_cards(cards) for cards in entry.up],
+                "totals": list(entry.totals),
+            }
+        case HandEnded():
+            return {"event": "hand_end", **_render_hand_end(entry)}
+        case GameEnded():
+            places = list(entry.places)
+            return {"event": "game_end", "totals": list(entry.totals), "places": places, "how": entry.how}
+
+
+def _render_move(entry: Moved, *, shows_drew: bool) -> dict[str, Any]:
+    event: dict[str, Any] = {"seat": entry.seat, "move": entry.move}
+    if entry.shown is not None:
+        event["out" if entry.move[0] == "k" else "card"] = NAMES[entry.shown]
+    if shows_drew and entry.drew is not None:
+        event["drew"] = NAMES[entry.drew]
+    return event
+
+
+def _render_hand_end(entry: HandEnded) -> dict[str, Any]:
+    return {
+        "no": entry.no,
+        "end": entry.end.how,
+        "winner": entry.end.winner,
+        "down": [format_cards(cards) for cards in entry.down],
+        "picks": list(entry.end.picks),
+        "points": list(entry.end.points),
+        "bonus": list(entry.end.bonus),
+        "totals": list(entry.end.totals),
+    }
+
+
+class Feed:
+    """The messages of `soureh-bot/1` that are due to one seat, in order.
+
+    A feed keeps its place in the game's log; it is used with one game, or with replays
+    of the same game. The clock (`bank_s`), `limits` and `bye` are the referee's to add.
+    """
+
+    def __init__(self, seat: int) -> None:
+        self.seat = seat
+        self._next_entry = 0
+        self._asked = 0
+        self._events: list[dict[str, Any]] = []
+
+    def hello(
+        self,
+        game: Game,
+        *,
+        match: str,
+        names: Sequence[str],
+        limits: Mapping[str, Any] | None = None,
+        resumed: bool = False,
+    ) -> dict[str, Any]:
+        """Return the opening message; `names` by seat."""
+        message: dict[str, Any] = {
+            "type": "hello",
+            "protocol": PROTOCOL,
+            "match": match,
+            "seat": self.seat,
+            "seats": game.seats,
+            "names": list(names),
+            "rules": game.rules.to_json(),
+            "commitment": commitment(game.server_seed),
+            "rng_seed": rng_seed(game.server_seed, self.seat),
+            "resumed": resumed,
+        }
+        return message if limits is None else {**message, "limits": dict(limits)}
+
+    def messages(self, game: Game) -> list[dict[str, Any]]:
+        """Return what is due since the last time; a `turn`, if this seat must decide, comes last and once."""
+        due: list[dict[str, Any]] = []
+        for entry in game._log[self._next_entry :]:
+            message = self._message(game, entry)
+            if message is not None:
+                due.append(message)
+        self._next_entry = len(game._log)
+        decision = game.decision
+        if decision is not None and decision.seat == self.seat and decision.id > self._asked:
+            self._asked = decision.id
+            due.append(self._turn(game, decision.id))
+        return due
+
+    def resume(self, game: Game) -> dict[str, Any]:
+        """Return the `hand` message for a bot started in the middle of a game, and go on from here.
+
+        Raises:
+            ValueError: the game is over, or this seat is eliminated.
+        """
+        if game.decision is None or self.seat not in game.playing:
+            raise ValueError(f"expected a seat that is still playing: {self.seat}")
+        start = max(index for index, entry in enumerate(game._log) if isinstance(entry, HandDealt))
+        message = self._hand(game._log[start])
+        message["events"] = [render(entry, self.seat, with_own_draws=True) for entry in game._log[start + 1 :]]
+        self._next_entry = len(game._log)
+        self._events = []
+        return message
+
+    def _message(self, game: Game, entry: Entry) -> dict[str, Any] | None:
+        """Return the message that an entry makes at once, if it does; other entries wait as events."""
+        match entry:
+            case HandDealt():
+                return self._hand(entry) if entry.up[self.seat] else None
+            case HandEnded():
+                return {"type": "hand_end", **_render_hand_end(entry), "events": self._take_events()}
+            case GameEnded():
+                faults = [{"seat": fault.seat, "kind": fault.kind} for fault in game.faults]
+                totals, places = list(entry.totals), list(entry.places)
+                return {"type": "game_end", "totals": totals, "places": places, "faults": faults}
+        self._events.append(render(entry, self.seat))
+        return None
+
+    def _hand(self, entry: Entry) -> dict[str, Any]:
+        shown = render(entry, self.seat)
+        return {
+            "type": "hand",
+            "no": shown["no"],
+            "dealer": shown["dealer"],
+            "down": shown["down"][self.seat],
+            "up": shown["up"],
+            "totals": shown["totals"],
+            "events": [],
+        }
+
+    def _turn(self, game: Game, decision: int) -> dict[str, Any]:
+        shown = view(game, game._hand, self.seat)
+        message = {
+            "type": "turn",
+            "id": decision,
+            "drawn": shown["drawn"],
+            "legal": game.legal(),
+            "down": shown["down"][self.seat],
+            "up": shown["up"],
+        }
+        if shown["kind"] == PICK:
+            message["revealed"] = shown["down"]
+        else:
+            message |= {key: shown[key] for key in ("discard", "stock", "discards", "call")}
+        return {**message, "totals": shown["totals"], "events": self._take_events()}
+
+    def _take_events(self) -> list[dict[str, Any]]:
+        events, self._events = self._events, []
+        return events
