@@ -4,7 +4,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from soureh_site.accounts.names import name_key
+from bots.names import name_key
 
 
 class User(AbstractUser):
