@@ -43,14 +43,19 @@ class Counter:
         return winning * USUAL_LOSS - (1 - winning) * (lost - USUAL_LOSS * (1 - 1 / len(self.weights)))
 
     def my_weight(self, move):
-        if move[-1] == "!":
-            return CALLED if all(self.turn.coops_after(move)) else 0.0
+        """Return my own weight after a move."""
         coops = self.turn.coops_after(move)
-        return exp(-HASTE * sum(self.wait(up) for up, good in zip(self.turn.my_up, coops) if not good))
+        if move[-1] == "!" and all(coops):
+            return CALLED
+        return self.patience(self.turn.my_up, coops)
+
+    def patience(self, ups, chances):
+        """Return the weight of a player who must wait for cards on the coops that he probably misses."""
+        return exp(-HASTE * sum([(1 - chances[slot]) * self.wait(ups[slot]) for slot in soureh_bot.SLOTS]))
 
     def weight(self, seat, ups, chances):
         """Return the weight of an opponent with these face-up cards and these chances that his coops are valid."""
-        weight = exp(-HASTE * sum((1 - chance) * self.wait(up) for up, chance in zip(ups, chances)))
+        weight = self.patience(ups, chances)
         if self.turn.call and self.turn.call["seat"] == seat:
             weight += CALLED * chances[0] * chances[1] * chances[2] * chances[3]
         return weight

@@ -28,6 +28,7 @@ from operator import mul
 HIDDEN = "??"
 RANKS = "A23456789T"
 SUITS = "shdc"
+SLOTS = range(4)
 DECK = tuple(rank + suit for suit in SUITS for rank in RANKS) * 2
 """All 80 cards; each stands in it twice."""
 
@@ -108,7 +109,7 @@ class Rules:
         """Return for each card of `KINDS`, as 0 or 1, whether it is valid under all these face-up cards."""
         known = self._fits.get(ups)
         if known is None:
-            known = self._fits[ups] = [int(all([self.valid(up, down) for up in ups])) for down in KINDS]
+            known = self._fits[ups] = [int(all(self.valid(up, down) for up in ups)) for down in KINDS]
         return known
 
     def added(self, points: int, total: int) -> int:
@@ -134,12 +135,12 @@ class Rules:
         values = self._values
         points = set()
         if self.scoring == "one":
-            for below, above in zip(down, up):
-                points.update([low + high for low in values[below] for high in values[above]])
+            for slot in SLOTS:
+                points.update([low + high for low in values[down[slot]] for high in values[up[slot]]])
         else:
             points.add(0)
-            for below, above in zip(down, up):
-                points = {had + value for had in points for value in values[below] + values[above]}
+            for slot in SLOTS:
+                points = {had + value for had in points for value in values[down[slot]] + values[up[slot]]}
         return min([self.added(had, total) for had in points])
 
 
@@ -289,7 +290,7 @@ class Turn:
 
     def my_valid(self) -> list:
         """Return for each of your four coops whether it is valid now."""
-        return [self.rules.valid(up, down) for up, down in zip(self.my_up, self.down)]
+        return list(map(self.rules.valid, self.my_up, self.down))
 
     def down_after(self, move: str) -> list:
         """Return your four face-down cards as they would lie after one of your moves."""
@@ -300,7 +301,7 @@ class Turn:
 
     def coops_after(self, move: str) -> list:
         """Return for each of your four coops whether it would be valid after one of your moves."""
-        return [self.rules.valid(up, down) for up, down in zip(self.my_up, self.down_after(move))]
+        return list(map(self.rules.valid, self.my_up, self.down_after(move)))
 
     def lost_after(self, move: str) -> int:
         """Return what you would add to your total if you made a move and then lost the hand."""
@@ -327,9 +328,7 @@ class Turn:
         """Return how many cards of each of `KINDS` you have not seen (each 0 to 4)."""
         if self._unseen is None:
             counts = self.unseen()
-            self._unseen = [
-                counts[rank + one] + counts[rank + other] for one, other in ("sc", "hd") for rank in RANKS
-            ]
+            self._unseen = [counts[rank + one] + counts[rank + other] for one, other in ("sc", "hd") for rank in RANKS]
         return self._unseen
 
     def chance_fits(self, up: str) -> float:

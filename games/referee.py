@@ -1,0 +1,331 @@
+"""Play one match: the engine on one side of the table, people and sandboxed bots on the other.
+
+A bots' match is played from its first decision to its end; at a table with people the referee
+plays on until one of them must decide. What a bot does wrong becomes a fault of its seat, and
+the others play on; what goes wrong on our side is a `SandboxError`, is nobody's fault, and means
+that the match is to be played again from its seed. No Django, no database, no network here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from bots.process import BotFault, BotProcess, Limits, SandboxError
+from bots.uploads import unpack
+from games.engine import Decision, Feed, Game, Rules, Seating, draw_seats, fixed_seats, replay
+
+KIT = Path(__file__).parent / "kit" / "soureh_bot.py"
+SHOWN_CHARS = 200
+"""How much of an offending answer its owner is shown."""
+
+log = logging.getLogger(__name__)
+
+Job = Mapping[str, Any]
+Progress = Callable[[int], None]
+
+
+class Player(Protocol):
+    """One whom the referee asks for a move or tells the news, either of which may raise BotFault."""
+
+    seat: int
+
+    def decide(self, game: Game) -> str: ...
+
+    def inform(self, game: Game) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class Played:
+    """What `advance` did: the decisions in order with their wall-clock milliseconds, and the faults."""
+
+    moves: list[str] = field(default_factory=list)
+    ms: list[int] = field(default_factory=list)
+    faults: list[dict[str, Any]] = field(default_factory=list)
+
+
+def open_seating(job: Job) -> Seating:
+    """Return who sits where: drawn from the seed, or as the entrants stand."""
+    if job["seating"] == "draw":
+        return draw_seats(bytes.fromhex(job["server_seed"]), tuple(job["player_seeds"]))
+    return fixed_seats(len(job["entrants"]))
+
+
+def open_game(job: Job) -> Game:
+    """Return the game of a job, its decisions and faults so far replayed.
+
+    Raises:
+        RulesError, IllegalMove, InvalidRecord: the job is not the fold of a real game.
+    """
+    return replay(
+        Rules.from_json(job["rules"]),
+        len(job["entrants"]),
+        bytes.fromhex(job["server_seed"]),
+        tuple(job["player_seeds"]),
+        job.get("moves", []),
+        job.get("faults", []),
+    )
+
+
+def play_match(job: Job, sources: Mapping[str, bytes], *, on_progress: Progress | None = None) -> dict[str, Any]:
+    """Play a match to its end, or until a person must decide, and return its outcome (JSON-able).
+
+    `sources` maps each bot's sha256 to what was uploaded. `on_progress` is called with the number
+    of decisions made so far, after each. In the outcome `moves`, `ms` and `faults` are those of
+    this call, after the job's own; `logs` are by seat; `order` is the entrant of each seat.
+
+    Raises:
+        SandboxError: our failure; nothing of the match counts.
+    """
+    with Match(job, sources) as match:
+        match.play(on_progress=on_progress)
+    return match.outcome()
+
+
+def advance(
+    game: Game, players: Sequence[Player | None], *, played: Played | None = None, on_progress: Progress | None = None
+) -> Played:
+    """Play on until a person must decide (`players[seat]` is None) or the game is over.
+
+    The engine plays for faulted seats; every other player is asked for its own decisions, and told
+    of the rest when a hand is over. Returns what was done, in `played` if that is given.
+    """
+    played = Played() if played is None else played
+    hand = game.decision.hand if game.decision else None
+    while (decision := game.decision) is not None:
+        if decision.hand != hand:
+            hand = decision.hand
+            _inform_others(game, players, played)
+            continue
+        started = time.monotonic()
+        move = game.autopilot()
+        if move is None:
+            player = players[decision.seat]
+            if player is None:
+                return played
+            move = _ask(game, player, played)
+        if move is None:
+            continue
+        game.play(move)
+        played.moves.append(move)
+        played.ms.append(round((time.monotonic() - started) * 1000))
+        if on_progress is not None:
+            on_progress(game.decisions_made)
+    return played
+
+
+def _ask(game: Game, player: Player, played: Played) -> str | None:
+    """Return the player's move, or None after a fault of his."""
+    try:
+        return player.decide(game)
+    except BotFault as fault:
+        _put_out(game, player, fault, played)
+        return None
+
+
+def _inform_others(game: Game, players: Sequence[Player | None], played: Played) -> None:
+    """Tell everybody but the one to move what has happened.
+
+    Once a hand, so that those who wait long (an eliminated seat) never face a full pipe.
+    """
+    for player in players:
+        if player is None or game.decision is None or player.seat == game.decision.seat:
+            continue
+        try:
+            player.inform(game)
+        except BotFault as fault:
+            _put_out(game, player, fault, played)
+
+
+def _put_out(game: Game, player: Player, fault: BotFault, played: Played, *, at_start: bool = False) -> None:
+    """Stop a bot for its fault: from here on the engine plays its seat, and the game goes on."""
+    player.close()
+    if player.seat in game.eliminated:
+        # It has lost already, and a fault can only be one of a seat that still plays.
+        return
+    place = Decision(0, player.seat, "turn", 1) if at_start else game.decision
+    if place is None:
+        return
+    log.info("match fault seat=%d kind=%s hand=%d turn=%d", player.seat, fault.kind, place.hand, place.id)
+    played.faults.append(
+        {
+            "seat": player.seat,
+            "kind": fault.kind,
+            "hand": place.hand,
+            "turn": place.id,
+            "detail": fault.reason,
+            "private": fault.detail,
+        }
+    )
+    game.fault(player.seat, fault.kind, reason=fault.reason, at_start=at_start)
+
+
+class BotPlayer:
+    """A bot at a seat: its process and what it has been told.
+
+    Started by `start`, or when it is first asked: in the middle of a game it is then told that it
+    is resumed, and given the hand so far.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, bytes],
+        *,
+        seat: int,
+        match: str,
+        names: Sequence[str],
+        limits: Limits,
+        deadline: float,
+    ) -> None:
+        self.seat = seat
+        self._match = match
+        self._names = names
+        self._limits = limits
+        self._process = BotProcess(files, limits=limits, deadline=deadline)
+        self._feed: Feed | None = None
+
+    @property
+    def stderr(self) -> str:
+        """What the bot wrote to its log."""
+        return self._process.stderr
+
+    def start(self, game: Game) -> Feed:
+        """Start the process and await its `ready`; return its feed. Raises BotFault."""
+        resumed = game.decisions_made > 0
+        feed = Feed(self.seat)
+        self._process.start(
+            feed.hello(game, match=self._match, names=self._names, limits=self._limits.to_json(), resumed=resumed)
+        )
+        if resumed:
+            self._process.tell(feed.resume(game))
+        self._feed = feed
+        return feed
+
+    def decide(self, game: Game) -> str:
+        """Return the bot's move at the pending decision, which is its own; one of the legal ones. Raises BotFault."""
+        feed = self._feed or self.start(game)
+        *news, turn = feed.messages(game)
+        for message in news:
+            self._process.tell(message)
+        turn["bank_s"] = round(self._process.bank_s, 3)
+        answer = self._process.ask(turn, id=turn["id"])
+        move = answer.get("move")
+        if not isinstance(move, str) or move not in turn["legal"]:
+            raise BotFault("illegal", "not one of the legal moves", _offending(answer))
+        return move
+
+    def inform(self, game: Game) -> None:
+        """Tell the bot what has happened, if it runs. Raises BotFault."""
+        if self._feed is not None:
+            for message in self._feed.messages(game):
+                self._process.tell(message)
+
+    def dismiss(self, game: Game) -> None:
+        """Tell the bot the end of the game, and stop it."""
+        # The game is over: a bot that ends badly now has harmed nobody.
+        with suppress(BotFault):
+            if self._feed is not None and game.decision is None:
+                self.inform(game)
+                self._process.tell({"type": "bye"})
+        self.close()
+
+    def close(self) -> None:
+        """Stop the process; may be called twice."""
+        self._process.close()
+        self._feed = None
+
+
+class Match:
+    """One attempt at a match: the game of a job, and its bots at their seats.
+
+    A context manager: on leaving it no bot is left running.
+    """
+
+    def __init__(self, job: Job, sources: Mapping[str, bytes]) -> None:
+        self.job = job
+        self.game = open_game(job)
+        self.seating = open_seating(job)
+        self.entrants = [job["entrants"][entrant] for entrant in self.seating.order]
+        self.played = Played()
+        self._limits = Limits.from_json(job["limits"])
+        self._deadline = time.monotonic() + self._limits.match_wall_s
+        self.players = [self._player(seat, sources) for seat in range(len(self.entrants))]
+
+    def __enter__(self) -> Match:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for player in self._bots():
+            player.close()
+
+    def play(self, *, on_progress: Progress | None = None) -> None:
+        """Play on as far as bots can. Raises SandboxError."""
+        if None not in self.players and self.game.decisions_made == 0:
+            self._start_all()
+        advance(self.game, self.players, played=self.played, on_progress=on_progress)
+        for player in self._bots():
+            player.dismiss(self.game)
+
+    def outcome(self) -> dict[str, Any]:
+        """Return what happened, as it travels to the one who keeps the books."""
+        return {
+            "match": self.job["match"],
+            "attempt": self.job["attempt"],
+            "moves": self.played.moves,
+            "ms": self.played.ms,
+            "faults": self.played.faults,
+            "logs": ["" if player is None else player.stderr for player in self.players],
+            "order": list(self.seating.order),
+        }
+
+    def _bots(self) -> list[BotPlayer]:
+        return [player for player in self.players if player is not None]
+
+    def _player(self, seat: int, sources: Mapping[str, bytes]) -> BotPlayer | None:
+        entrant = self.entrants[seat]
+        if entrant["kind"] != "bot":
+            return None
+        return BotPlayer(
+            bot_files(sources, entrant["sha256"]),
+            seat=seat,
+            match=self.job["match"],
+            names=[other["name"] for other in self.entrants],
+            limits=self._limits,
+            deadline=self._deadline,
+        )
+
+    def _start_all(self) -> None:
+        """Start every bot before the first decision, so that all who fail to start share the last place."""
+        failed = []
+        for player in self._bots():
+            try:
+                player.start(self.game)
+            except BotFault as fault:
+                failed.append((player, fault))
+        for player, fault in failed:
+            _put_out(self.game, player, fault, self.played, at_start=True)
+
+
+def bot_files(sources: Mapping[str, bytes], sha256: str) -> dict[str, bytes]:
+    """Return what lies in /bot: the upload, and beside it the kit unless it brings its own."""
+    if sha256 not in sources:
+        raise SandboxError(f"expected the source of every bot: {sha256} is missing")
+    return {"soureh_bot.py": _kit(), **unpack(sources[sha256])}
+
+
+@cache
+def _kit() -> bytes:
+    return KIT.read_bytes()
+
+
+def _offending(answer: Mapping[str, Any]) -> str:
+    return f"answered {json.dumps(answer)[:SHOWN_CHARS]}"
