@@ -65,9 +65,7 @@ class Game:
         ValueError: a number or a seed is out of bounds.
     """
 
-    def __init__(
-        self, rules: Rules, seats: int, server_seed: bytes, player_seeds: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, rules: Rules, seats: int, server_seed: bytes, player_seeds: Sequence[str] | None = None) -> None:
         if not 2 <= seats <= MAX_SEATS:
             raise ValueError(f"expected 2 to {MAX_SEATS} seats: {seats}")
         self.rules = rules
@@ -144,7 +142,7 @@ class Game:
     def autopilot(self) -> str | None:
         """Return the move that a faulted seat makes (d, go, best pick); None if its player decides."""
         hand = self._hand
-        if hand.kind is None or hand.seat not in self.faulted:
+        if not self.faults or hand.kind is None or hand.seat not in self.faulted:
             return None
         if hand.kind == PICK:
             return hand.best_score(hand.seat).pick

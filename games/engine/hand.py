@@ -48,6 +48,8 @@ class Hand:
         self.moves: list[str] = []
         # Clockwise from the dealer's left; the dealer comes last.
         self.order = [seat for seat in in_hand if seat > dealer] + [seat for seat in in_hand if seat <= dealer]
+        self._in_hand = sorted(in_hand)
+        self._left_of = dict(zip(self.order, self.order[1:] + self.order[:1], strict=True))
         self.kind: str | None = None
         self.seat = self.order[0]
         self.drawn: Card | None = None
@@ -103,27 +105,38 @@ class Hand:
         return list(picks_of(self.rules)) if self.kind == PICK else []
 
     def _legal_turn(self) -> list[str]:
-        seat = self.seat
-        swaps = [move for other in sorted(self.order) if other != seat for move in self._legal_swaps(other)]
+        swaps = self._legal_swaps()
         if self.caller is not None:  # Nobody else may call while a call stands (rules 6).
             return [*KEEP, *swaps, DISCARD]
         if self.rules.calls == "any":
             return _each_with_call([*KEEP, *swaps, DISCARD])
-        invalid = [slot for slot, holds in enumerate(self.coops(seat)) if not holds]
+        coops = self.coops(self.seat)
+        if coops.count(False) > 1:
+            return [*KEEP, *swaps, DISCARD]
+        keeps = self._legal_keeps(coops)
+        return [*keeps, *swaps, DISCARD] if False in coops else keeps + _each_with_call([*swaps, DISCARD])
+
+    def _legal_keeps(self, coops: list[bool]) -> list[str]:
+        """Return the keeps and those that may call: a keep changes one coop, so all others must hold already."""
+        up = self.up[self.seat]
         keeps: list[str] = []
         for slot in SLOTS:
             keeps.append(KEEP[slot])
-            # A keep changes one coop: all the others must hold already.
-            if invalid in ([], [slot]) and self._valid[self.up[seat][slot]][self._drawn()]:
+            others_hold = False not in coops[:slot] + coops[slot + 1 :]
+            if others_hold and self._valid[up[slot]][self._drawn()]:
                 keeps.append(KEEP[slot] + CALL)
-        rest = [*swaps, DISCARD]
-        return keeps + (rest if invalid else _each_with_call(rest))
+        return keeps
 
-    def _legal_swaps(self, other: int) -> list[str]:
-        if other == self.caller and self.shield == 0:
-            return []
+    def _legal_swaps(self) -> list[str]:
+        shielded = self.caller if self.shield == 0 else None
         replaces = self._replaces[self._drawn()]
-        return [SWAP[other][slot] for slot, card in enumerate(self.up[other]) if replaces[card]]
+        return [
+            move
+            for other in self._in_hand
+            if other != self.seat and other != shielded
+            for move, card in zip(SWAP[other], self.up[other], strict=True)
+            if replaces[card]
+        ]
 
     def coops(self, seat: int) -> list[bool]:
         """Return the validity of a seat's four coops (rules 5)."""
@@ -167,7 +180,7 @@ class Hand:
         self.log.append(Moved(seat, text, drawn, shown))
         if move.calls:
             self.caller, self.shield = seat, self.rules.caller_shield
-        self._start_turn(self._left_of(seat))
+        self._start_turn(self._left_of[seat])
 
     def _swap(self, move: Move, drawn: Card) -> None:
         replaced = self.up[move.seat][move.slot]
@@ -179,9 +192,6 @@ class Hand:
     def _discard(self, card: Card, *, is_up: bool) -> None:
         self.discards.append(card)
         self.top_is_up = is_up
-
-    def _left_of(self, seat: int) -> int:
-        return self.order[(self.order.index(seat) + 1) % len(self.order)]
 
     def _start_turn(self, seat: int) -> None:
         """Let the caller show or go on if his coops hold, else draw (rules 6)."""
@@ -281,4 +291,3 @@ class Hand:
 
 def _each_with_call(moves: Sequence[str]) -> list[str]:
     return [text for move in moves for text in (move, move + CALL)]
-

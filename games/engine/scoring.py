@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from .cards import ACE, RANK, Card
@@ -38,39 +39,47 @@ def picks_of(rules: Rules) -> tuple[str, ...]:
     return PICKS_EVERY if rules.scoring == "every" else PICKS_ONE
 
 
-def picked_cards(pick: str, down: Sequence[Card], up: Sequence[Card]) -> list[Card]:
-    """Return the cards that a pick counts: `0` down, `1` up, `*` both of the coop, `-` none."""
-    cards: list[Card] = []
-    for choice, down_card, up_card in zip(pick[1:], down, up, strict=True):
-        if choice in "0*":
-            cards.append(down_card)
-        if choice in "1*":
-            cards.append(up_card)
-    return cards
+def _picked_ranks(rules: Rules, down: Sequence[Card], up: Sequence[Card]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield every pick with the ranks that it counts, ascending by pick."""
+    coops = [(RANK[down_card], RANK[up_card]) for down_card, up_card in zip(down, up, strict=True)]
+    # The product takes face-down before face-up, as the picks take 0 before 1.
+    counted: Iterable[tuple[int, ...]] = product(*coops) if rules.scoring == "every" else coops
+    return zip(picks_of(rules), counted, strict=True)
 
 
 def score(rules: Rules, *, down: Sequence[Card], up: Sequence[Card], total: int, pick: str) -> Score:
     """Return what `pick` comes to for a player who has `total` so far (rules 8)."""
-    ranks = [RANK[card] for card in picked_cards(pick, down, up)]
-    lowest = sum(ranks)
-    # Each ace counts whichever value gives the lowest resulting total, so any number of them may be raised.
-    raised = [0]
-    if len(rules.ace_values) > 1:
-        step = rules.ace_values[1] - rules.ace_values[0]
-        raised = [step * aces for aces in range(ranks.count(ACE) + 1)]
-    return min((_with_bonus(rules, total, lowest + extra, pick) for extra in raised), key=lambda found: found.total)
-
-
-def _with_bonus(rules: Rules, total: int, points: int, pick: str) -> Score:
-    reached = total + points
-    bonus = CENTURY_BONUS if rules.century_bonus and points and reached % CENTURY == 0 else 0
-    return Score(pick, points, bonus, reached - bonus)
+    ranks = dict(_picked_ranks(rules, down, up))[pick]
+    # The order of the tuples makes the lowest total decide: with it go points and bonus.
+    reached, points, bonus = min(_totals(rules, total, ranks))
+    return Score(pick, points, bonus, reached)
 
 
 def best_score(rules: Rules, *, down: Sequence[Card], up: Sequence[Card], total: int) -> Score:
     """Return the pick with the lowest resulting total; among equals the smallest string."""
-    scores = (score(rules, down=down, up=up, total=total, pick=pick) for pick in picks_of(rules))
-    return min(scores, key=lambda found: (found.total, found.pick))
+    reached, pick, points, bonus = min(
+        (reached, pick, points, bonus)
+        for pick, ranks in _picked_ranks(rules, down, up)
+        for reached, points, bonus in _totals(rules, total, ranks)
+    )
+    return Score(pick, points, bonus, reached)
+
+
+def _totals(rules: Rules, total: int, ranks: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    """Return (resulting total, points, bonus) for each number of aces that may count high."""
+    lowest = sum(ranks)
+    raised: Iterable[int] = (0,)
+    if len(rules.ace_values) > 1:
+        step = rules.ace_values[1] - rules.ace_values[0]
+        raised = range(0, step * ranks.count(ACE) + 1, step)
+    found = []
+    for extra in raised:
+        points = lowest + extra
+        reached = total + points
+        # Points are added by every pick: no card is worth nothing.
+        bonus = CENTURY_BONUS if rules.century_bonus and reached % CENTURY == 0 else 0
+        found.append((reached - bonus, points, bonus))
+    return found
 
 
 def rank_places(keys: Sequence[Any]) -> list[int]:

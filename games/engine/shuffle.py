@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -70,8 +71,7 @@ def _words(key: bytes, label: str) -> Iterator[int]:
     block = 0
     while True:
         data = hmac.digest(key, f"{label}:{block}".encode("ascii"), "sha256")
-        for start in range(0, len(data), 4):
-            yield int.from_bytes(data[start : start + 4], "big")
+        yield from struct.unpack(">8I", data)
         block += 1
 
 

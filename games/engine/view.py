@@ -218,20 +218,26 @@ class Feed:
         }
 
     def _turn(self, game: Game, decision: int) -> dict[str, Any]:
-        shown = view(game, game._hand, self.seat)
-        message = {
+        """Return the question: the whole view of this seat, so that a bot may be stateless."""
+        hand = game._hand
+        message: dict[str, Any] = {
             "type": "turn",
             "id": decision,
-            "drawn": shown["drawn"],
+            "drawn": _drawn(hand, self.seat, revealed=False),
             "legal": game.legal(),
-            "down": shown["down"][self.seat],
-            "up": shown["up"],
+            "down": format_cards(hand.down[self.seat]),
+            "up": [format_cards(cards) for cards in hand.up],
         }
-        if shown["kind"] == PICK:
-            message["revealed"] = shown["down"]
+        if hand.kind == PICK:
+            message["revealed"] = [format_cards(cards) for cards in hand.down]
         else:
-            message |= {key: shown[key] for key in ("discard", "stock", "discards", "call")}
-        return {**message, "totals": shown["totals"], "events": self._take_events()}
+            message["discard"] = _top_discard(hand, revealed=False)
+            message["stock"] = len(hand.stock)
+            message["discards"] = len(hand.discards)
+            message["call"] = _call(hand)
+        message["totals"] = list(hand.totals)
+        message["events"] = self._take_events()
+        return message
 
     def _take_events(self) -> list[dict[str, Any]]:
         events, self._events = self._events, []
