@@ -1,0 +1,492 @@
+"""One bot as a process that answers JSON lines (formats.md, section 2).
+
+`BotProcess` knows the clocks and the faults and nothing of the game. What the bot did wrong is a
+`BotFault`; what the platform did wrong is a `SandboxError`, and the two are never mixed up. Used
+from the process's main thread only. Never imports Django.
+"""
+
+import json
+import math
+import os
+import select
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from bots.sandbox import launcher
+from bots.sandbox.boot import EXIT_MEMORY
+from bots.sandbox.errors import SandboxError
+from bots.sandbox.limits import Limits
+from bots.sandbox.probing import require
+
+__all__ = ["FAULT_KINDS", "BotFault", "BotProcess", "Limits", "SandboxError"]
+
+FAULT_KINDS = ("start", "timeout", "illegal", "protocol", "crash", "memory", "output", "violation")
+
+LINE_MAX = 4096
+# Without a newline in this many bytes it is no line any more but a flood.
+FLOOD = 65536
+STDERR_KEPT = 65536
+STDERR_MAX = 8 << 20
+# What a bot may leave unread before it counts as not reading at all.
+UNREAD_MAX = 4 << 20
+FREE_CPU_S = 0.05
+FIRST_LOOK_S = 0.02
+# The end of a process closes its pipes a moment before it can be reaped.
+ENDING_S = 2.0
+SHOWN = 200
+
+
+class BotFault(Exception):
+    """What a bot did wrong: `kind` (of FAULT_KINDS), a short public `reason`, and `detail` for its owner."""
+
+    def __init__(self, kind: str, reason: str, detail: str = "") -> None:
+        super().__init__(kind, reason, detail)
+        self.kind, self.reason, self.detail = kind, reason, detail or reason
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}"
+
+
+class BotProcess:
+    """A bot in its jail. `bank_s` is what is left of its CPU bank."""
+
+    def __init__(self, files: Mapping[str, bytes], *, limits: Limits, deadline: float | None = None) -> None:
+        """`files` maps paths inside /bot to contents, with "bot.py" the entry; `deadline` is monotonic."""
+        self.limits = limits
+        self.bank_s = float(limits.bank_s)
+        self._files = files
+        self._deadline = math.inf if deadline is None else deadline
+        self._jail: launcher.Jail | None = None
+        self._log = Log()
+        self._unsent = bytearray()
+        self._is_deaf = False
+
+    def __enter__(self) -> "BotProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def stderr(self) -> str:
+        """The bot's log so far: its beginning and its end, with a mark where something was left out."""
+        return self._log.text()
+
+    def start(self, hello: Mapping[str, Any]) -> None:
+        """Start the bot, greet it and await its `{"type":"ready"}`.
+
+        Raises:
+            BotFault: start, crash, memory, output, protocol or violation.
+            SandboxError: the jail did not come up.
+        """
+        if self._jail is not None:
+            raise RuntimeError("a bot process is started once")
+        jail = self._jail = launcher.launch(self._files, limits=self.limits, mode=require())
+        # clock_getcpuclockid(3): the CPU clock of all threads of a process.
+        self._cpu_clock = (~jail.pid << 3) | 2
+        self._poller = select.poll()
+        self._poller.register(jail.stdout, select.POLLIN)
+        self._poller.register(jail.stderr, select.POLLIN)
+        self.tell(hello)
+        line = self._read_line(StartClock(self))
+        ready = parse_object(line)
+        if ready.get("type") != "ready":
+            raise protocol_fault('expected {"type":"ready"}', line)
+        self._cpu_mark = self._cpu_s()
+
+    def ask(self, message: Mapping[str, Any], *, id: int) -> dict[str, Any]:
+        """Send a question and return the answer: one JSON object whose "id" is `id`.
+
+        Raises:
+            BotFault: timeout, protocol, crash, memory, output or violation.
+            SandboxError: the bot was ended from outside.
+        """
+        self._refuse_early_words()
+        self.tell(message)
+        line = self._read_line(MoveClock(self))
+        self._charge()
+        answer = parse_object(line)
+        found = answer.get("id")
+        if type(found) is not int or found != id:
+            raise protocol_fault(f"expected an answer with id {id}", line)
+        return answer
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Send a message that wants no answer. Never blocks; what the bot does not read waits in memory."""
+        assert self._jail is not None
+        line = msgspec.json.encode(message) + b"\n"
+        if not self._unsent:
+            try:
+                sent = os.write(self._jail.stdin, line)
+            except BlockingIOError:
+                sent = 0
+            except BrokenPipeError:
+                # It closed its input or ended: seen when it is next asked.
+                return
+            if sent == len(line):
+                return
+            line = line[sent:]
+            self._poller.register(self._jail.stdin, select.POLLOUT)
+        if len(self._unsent) + len(line) > UNREAD_MAX:
+            self._is_deaf = True
+            return
+        self._unsent += line
+
+    def close(self) -> None:
+        """End the bot and free all that it held; what it said last is still in `stderr`."""
+        if self._jail is None:
+            return
+        jail, self._jail = self._jail, None
+        try:
+            jail.kill()
+            self._log.drain(jail.stderr)
+        finally:
+            jail.close()
+
+    # Reading
+
+    def _refuse_early_words(self) -> None:
+        """Fault a bot that said something, or ended, before it was asked."""
+        assert self._jail is not None
+        if self._is_deaf:
+            raise BotFault("timeout", "does not read its input", f"{len(self._unsent)} bytes lay unread")
+        for fd, event in self._poller.poll(0):
+            if fd != self._jail.stdout:
+                self._attend(fd, event)
+                continue
+            words = os.read(fd, FLOOD)
+            if not words:
+                raise self._ending()
+            if len(words) == FLOOD:
+                raise flood_fault(words)
+            raise protocol_fault("an answer before the question", words)
+
+    def _read_line(self, clock: "Clock") -> bytes:
+        """Return the bot's next line, without its newline, within what `clock` grants."""
+        assert self._jail is not None
+        stdout = self._jail.stdout
+        words = b""
+        wait_ms = FIRST_LOOK_S * 1000
+        while True:
+            for fd, event in self._poller.poll(wait_ms):
+                if fd != stdout:
+                    self._attend(fd, event)
+                    continue
+                chunk = os.read(fd, FLOOD)
+                if not chunk:
+                    raise self._ending()
+                words += chunk
+                if chunk[-1] == 10 or b"\n" in chunk or len(words) >= FLOOD:
+                    return single_line(words)
+            wait_ms = clock.look()
+
+    def _attend(self, fd: int, event: int) -> None:
+        """Take what the bot logs, or send what it had not read yet."""
+        assert self._jail is not None
+        if fd == self._jail.stderr:
+            if not self._log.drain(fd):
+                self._poller.unregister(fd)
+            if self._log.length > STDERR_MAX:
+                raise BotFault("output", "flooded its log", f"more than {STDERR_MAX} bytes on stderr")
+            return
+        try:
+            del self._unsent[: os.write(fd, self._unsent)]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._unsent.clear()
+        if not self._unsent:
+            self._poller.unregister(fd)
+
+    # The clocks
+
+    def _cpu_s(self) -> float:
+        try:
+            return time.clock_gettime(self._cpu_clock)
+        except OSError:
+            # It ended after its answer and is gone: there is nobody left to charge, and the end
+            # itself is seen when it is next asked.
+            return self._cpu_mark
+
+    def _charge(self) -> None:
+        now = self._cpu_s()
+        used, self._cpu_mark = now - self._cpu_mark, now
+        if used <= FREE_CPU_S:
+            return
+        self._refuse_overuse(used)
+        self.bank_s -= used - FREE_CPU_S
+
+    def _refuse_overuse(self, used: float) -> None:
+        move_s = self.limits.move_s
+        figures = f"this decision took {used:.3f} s of CPU (move_s {move_s:g}), bank {self.bank_s:.3f} s"
+        if used > move_s:
+            raise BotFault("timeout", "move_s ran out", f"move_s ran out: {figures}")
+        if used - FREE_CPU_S > self.bank_s:
+            raise BotFault("timeout", "bank_s ran out", f"bank_s ran out: {figures}")
+
+    # The end
+
+    def _ending(self) -> Exception:
+        """Return what to raise for a bot that closed its output: its fault, or the platform's failure."""
+        assert self._jail is not None
+        ending = self._jail.wait(ENDING_S)
+        self._log.drain(self._jail.stderr)
+        if ending is None:
+            return BotFault("protocol", "closed its output")
+        if ending.signal is not None:
+            return self._killed(ending.signal, ending.cpu_s)
+        if ending.status == EXIT_MEMORY:
+            return BotFault("memory", "out of memory", f"MemoryError, with memory_mb {self.limits.memory_mb}")
+        return BotFault("crash", f"exited with status {ending.status}")
+
+    def _killed(self, number: int, cpu_s: float) -> Exception:
+        if number == signal.SIGSYS:
+            return BotFault("violation", "made a forbidden system call", "killed by SIGSYS, the seccomp filter")
+        name = launcher.signal_name(number)
+        # The kernel's own CPU limit kills by SIGKILL; anybody else's is the host's doing.
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_s >= self.limits.cpu_s - 1):
+            return BotFault("timeout", "CPU limit ran out", f"{cpu_s:.1f} s of CPU in all ({name})")
+        if number == signal.SIGKILL:
+            return SandboxError("the bot was killed from outside by SIGKILL")
+        return BotFault("crash", f"killed by {name}")
+
+
+class Clock:
+    """How long an answer may take. `look` is called when none has come yet, and says when to look again."""
+
+    def __init__(self, bot: BotProcess) -> None:
+        assert bot._jail is not None
+        self.bot = bot
+        self.pid = bot._jail.pid
+        self.asked = time.monotonic()
+        self.next_wall = self.asked + self.wall_s
+        self.delay_mark: float | None = None
+        self.forgiven = 0.0
+
+    @property
+    def wall_s(self) -> float:
+        raise NotImplementedError
+
+    def look(self) -> float:
+        """Return in how many milliseconds to look again.
+
+        Raises:
+            BotFault: a clock ran out.
+        """
+        now = time.monotonic()
+        if self.delay_mark is None and now - self.asked >= FIRST_LOOK_S / 2:
+            # Nobody read the queue delay when the question went out, it would cost every quick
+            # answer dear: so the time up to here counts as delay, in the bot's favour.
+            self.delay_mark, self.forgiven = queue_delay_s(self.pid), now - self.asked
+        if now >= self.bot._deadline:
+            raise self.fault("match_wall_s ran out", f"match_wall_s ran out: {self.bot.limits.match_wall_s:g} s")
+        if now >= self.next_wall:
+            self.next_wall = now + self.wall_left(now)
+        next_look = min(self.next_wall, self.bot._deadline, now + self.cpu_left())
+        return max(1.0, (next_look - now) * 1000)
+
+    def wall_left(self, now: float) -> float:
+        delay = self.forgiven + max(0.0, queue_delay_s(self.pid) - (self.delay_mark or 0.0))
+        waited = now - self.asked - delay
+        if waited >= self.wall_s:
+            figures = f"{waited:.3f} s passed, {delay:.3f} s of waiting for a processor taken off"
+            raise self.fault(f"{self.name} ran out", f"{self.name} ran out ({self.wall_s:g} s): {figures}")
+        return self.wall_s - waited
+
+    name = ""
+
+    def cpu_left(self) -> float:
+        raise NotImplementedError
+
+    def fault(self, reason: str, detail: str) -> BotFault:
+        raise NotImplementedError
+
+
+class StartClock(Clock):
+    """`start_s` to the `ready`; CPU is not charged."""
+
+    name = "start_s"
+
+    @property
+    def wall_s(self) -> float:
+        return self.bot.limits.start_s
+
+    def cpu_left(self) -> float:
+        return math.inf
+
+    def fault(self, reason: str, detail: str) -> BotFault:
+        return BotFault("start", reason, detail)
+
+
+class MoveClock(Clock):
+    """`wall_s` to the answer, `move_s` and the bank of CPU."""
+
+    name = "wall_s"
+
+    @property
+    def wall_s(self) -> float:
+        return self.bot.limits.wall_s or math.inf
+
+    def cpu_left(self) -> float:
+        bot = self.bot
+        used = bot._cpu_s() - bot._cpu_mark
+        bot._refuse_overuse(used)
+        return min(bot.limits.move_s, bot.bank_s + FREE_CPU_S) - used
+
+    def fault(self, reason: str, detail: str) -> BotFault:
+        bot = self.bot
+        used = bot._cpu_s() - bot._cpu_mark
+        figures = f"{used:.3f} s of CPU (move_s {bot.limits.move_s:g}), bank {bot.bank_s:.3f} s"
+        return BotFault("timeout", reason, f"{detail}; {figures}")
+
+
+def queue_delay_s(pid: int) -> float:
+    """Return how long all threads of a process have waited for a processor; 0 where the kernel does not tell."""
+    delay_ns = 0
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except FileNotFoundError:
+        return 0.0
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
+                delay_ns += int(file.read().split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            # The thread ended meanwhile, or this kernel keeps no such figures.
+            continue
+    return delay_ns / 1e9
+
+
+class Log:
+    """A bot's stderr: the first and the last half of STDERR_KEPT bytes."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def drain(self, fd: int) -> bool:
+        """Take what is there now, a bounded amount; False when the bot has closed it."""
+        for _ in range(16):
+            try:
+                chunk = os.read(fd, 65536)
+            except BlockingIOError:
+                return True
+            if not chunk:
+                return False
+            self.add(chunk)
+        return True
+
+    def add(self, chunk: bytes) -> None:
+        half = STDERR_KEPT // 2
+        self.length += len(chunk)
+        room = half - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        del self._tail[:-half]
+
+    def text(self) -> str:
+        left_out = self.length - len(self._head) - len(self._tail)
+        mark = f"\n[… {left_out} bytes left out …]\n".encode() if left_out else b""
+        return (self._head + mark + self._tail).decode(errors="replace")
+
+
+# Strict reading of a line
+
+
+def single_line(words: bytes) -> bytes:
+    """Return the one line in `words`, which ends with it.
+
+    Raises:
+        BotFault: protocol, or output for a flood.
+    """
+    end = words.find(b"\n", 0, LINE_MAX + 1)
+    if end < 0:
+        if len(words) >= FLOOD:
+            raise flood_fault(words)
+        raise protocol_fault(f"a line of more than {LINE_MAX} bytes", words)
+    if end + 1 != len(words):
+        raise protocol_fault("more than one line", words)
+    return words[:end]
+
+
+def parse_object(line: bytes) -> dict[str, Any]:
+    """Return the JSON object of a line, by the letter of RFC 8259 and stricter: unique keys, 64-bit numbers, no NUL.
+
+    Raises:
+        BotFault: protocol.
+    """
+    try:
+        answer = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise protocol_fault("not JSON", line, str(error)) from error
+    if type(answer) is not dict:
+        raise protocol_fault("expected one JSON object", line)
+    if not is_plain(line, answer):
+        read_strictly(line)
+    return answer
+
+
+def is_plain(line: bytes, answer: dict[str, Any]) -> bool:
+    """Whether this object is certainly fine: flat, small, no escapes, no key twice.
+
+    Without escapes every quotation mark begins or ends a string, so a key that came twice
+    leaves more marks in the line than the decoded object accounts for.
+    """
+    if b"\\" in line:
+        return False
+    strings = len(answer)
+    for value in answer.values():
+        kind = type(value)
+        if kind is str:
+            strings += 1
+        elif kind is not int or not -(1 << 53) < value < 1 << 53:
+            return False
+    return line.count(b'"') == 2 * strings
+
+
+def read_strictly(line: bytes) -> None:
+    """Read a line that msgspec took, with an eye on what it lets pass.
+
+    Raises:
+        BotFault: protocol.
+    """
+    try:
+        json.loads(line, object_pairs_hook=_unique, parse_int=_small_int, parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError) as error:
+        raise protocol_fault("not strict JSON", line, str(error)) from error
+    # The C scanner of `json` gives no hook for strings; an escaped NUL is looked for in the text.
+    if b"\\u0000" in line.replace(b"\\\\", b""):
+        raise protocol_fault("a NUL character", line)
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    pairs = list(pairs)
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key twice in one object")
+    return dict(pairs)
+
+
+def _small_int(digits: str) -> int:
+    if len(digits) > 20 or not -(1 << 63) <= int(digits) < 1 << 63:
+        raise ValueError(f"expected an integer of 64 bits: {digits[:24]}")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    if not math.isfinite(float(digits)):
+        raise ValueError(f"expected a finite number: {digits[:24]}")
+    return float(digits)
+
+
+def protocol_fault(reason: str, words: bytes, why: str = "") -> BotFault:
+    shown = words[:SHOWN].decode(errors="backslashreplace")
+    return BotFault("protocol", reason, f"{reason}{f' ({why})' if why else ''}: {shown!r:.{SHOWN}}")
+
+
+def flood_fault(words: bytes) -> BotFault:
+    return BotFault("output", "flooded its output", f"{len(words)} bytes at once: {words[:SHOWN]!r:.{SHOWN}}")

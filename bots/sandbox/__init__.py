@@ -1,0 +1,7 @@
+"""The jail in which bots run. `README.md` says what it guarantees and by what."""
+
+from .errors import SandboxError
+from .limits import Limits
+from .probing import ProbeReport, probe, require
+
+__all__ = ["Limits", "ProbeReport", "SandboxError", "probe", "require"]

@@ -1,0 +1,309 @@
+"""Start one bot in its jail: bubblewrap outside, the boot script inside.
+
+Mode A: an unprivileged uid in a user namespace. Mode B: root without a user namespace, for hosts
+that forbid them; the boot script drops to a uid that no other live bot has. Which one holds here
+is for `probing` to say. Nothing is written to any disk; the bot's files travel through memory.
+"""
+
+import json
+import logging
+import os
+import select
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import SandboxError
+from .limits import THREADS, Limits
+from .policy import filter_program
+
+logger = logging.getLogger(__name__)
+
+PYTHON = "/usr/bin/python3"
+BOT_UID = 61001
+# Mode B: bot n has uid BOT_UID_BASE + its process id, which no other live process has.
+BOT_UID_BASE = 2_000_000_000
+BOOT_S = 30.0
+KILL_S = 10.0
+
+MODE_A = ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
+MODE_B = [
+    *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"),
+]
+MODES = {"A": MODE_A, "B": MODE_B}
+# The bot is process 1 of its namespace: one process fewer to start, and bwrap names its pid.
+COMMON = ["--as-pid-1", "--die-with-parent", "--new-session", "--clearenv", "--setenv", "OPENBLAS_NUM_THREADS", "1"]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a bot's process ended: either `status` (0 to 127) or `signal` is set. `cpu_s` is all it used."""
+
+    status: int | None
+    signal: int | None
+    cpu_s: float
+
+
+class Jail:
+    """One running bot. Its pipes are the three non-blocking file descriptors; `pid` as this process sees it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], pid: int, report: int) -> None:
+        assert process.stdin and process.stdout and process.stderr
+        self.pid = pid
+        self.stdin, self.stdout, self.stderr = process.stdin.fileno(), process.stdout.fileno(), process.stderr.fileno()
+        self._process = process
+        self._bot = os.pidfd_open(pid)
+        self._bwrap = os.pidfd_open(process.pid)
+        # bwrap reports the end there too, and would die of a pipe that nobody holds open.
+        self._report = report
+        self._ending: Ending | None = None
+        for fd in (self.stdin, self.stdout, self.stderr):
+            os.set_blocking(fd, False)
+
+    def wait(self, timeout_s: float) -> Ending | None:
+        """Return how the bot ended, or None if it still runs after `timeout_s`.
+
+        Raises:
+            SandboxError: bwrap itself was killed, so that nothing is known about the bot.
+        """
+        if self._ending is None:
+            if not _is_readable(self._bwrap, timeout_s):
+                return None
+            self._ending = self._reap()
+        return self._ending
+
+    def close(self) -> None:
+        """Kill the bot, reap bwrap, close every descriptor. Safe to call twice."""
+        if self._bot < 0:
+            return
+        try:
+            self.kill()
+        finally:
+            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+                pipe.close()  # type: ignore[union-attr]
+            for fd in (self._bot, self._bwrap, self._report):
+                os.close(fd)
+            self._bot = self._bwrap = -1
+
+    def kill(self) -> None:
+        """Kill and reap the bot; its pipes stay open, to be read to their end."""
+        if self._process.returncode is not None:
+            return
+        # It may have ended by itself meanwhile.
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._bot, signal.SIGKILL)
+        if not _is_readable(self._bwrap, KILL_S):
+            logger.error("bwrap outlived its bot pid=%d", self._process.pid)
+            self._process.kill()
+        self._process.wait()
+
+    def _reap(self) -> Ending:
+        _, status, usage = os.wait4(self._process.pid, 0)
+        code = self._process.returncode = os.waitstatus_to_exitcode(status)
+        cpu_s = usage.ru_utime + usage.ru_stime
+        if code < 0:
+            raise SandboxError(f"bwrap was ended by {signal_name(-code)}")
+        if code < 128:
+            return Ending(code, None, cpu_s)
+        return Ending(None, code - 128, cpu_s)
+
+
+def launch(files: Mapping[str, bytes], *, limits: Limits, mode: str) -> Jail:
+    """Start `/bot/bot.py` of `files` (path inside /bot -> content) and return when its locks hold.
+
+    Call it from the main thread: a bot dies with the thread that started it.
+
+    Raises:
+        SandboxError: bwrap is missing or did not come up, or a lock did not hold.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("bots are started from the main thread only")
+    program = filter_program()
+    with _descriptors() as fds:
+        orders, orders_end = fds.pipe()
+        mark, mark_end = fds.pipe()
+        report, report_end = fds.pipe()
+        argv = [bwrap_path(), *MODES[mode], *COMMON, "--json-status-fd", str(report_end), *_tree(files, fds)]
+        argv += ["--", PYTHON, "-I", "-S", "-B", "-X", "utf8", "/boot.py", str(orders), str(mark_end)]
+        process = _spawn(argv, mode=mode, pass_fds=[orders, mark_end, report_end, *fds.memory])
+        try:
+            for fd in (orders, mark_end, report_end):
+                fds.close(fd)
+            return _bring_up(process, orders_end, mark, report, program=program, limits=limits, mode=mode, fds=fds)
+        except BaseException:
+            _abandon(process)
+            raise
+
+
+def bwrap_path() -> str:
+    """Return where bubblewrap is.
+
+    Raises:
+        SandboxError: it is not installed.
+    """
+    path = shutil.which("bwrap", path=f"/usr/bin{os.pathsep}{os.environ.get('PATH', '')}")
+    if path is None:
+        raise SandboxError("bubblewrap is not installed (apt install bubblewrap)")
+    return path
+
+
+def signal_name(number: int) -> str:
+    """Return `SIGSEGV` for 11, and `signal 35` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _spawn(argv: list[str], *, mode: str, pass_fds: list[int]) -> subprocess.Popen[bytes]:
+    identity = {}
+    if mode == "A" and os.geteuid() == 0:
+        # Root is exempt from RLIMIT_NPROC, even inside a user namespace.
+        identity = {"user": BOT_UID, "group": BOT_UID, "extra_groups": []}
+    pipe = subprocess.PIPE
+    try:
+        return subprocess.Popen(
+            argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, cwd="/", env={}, pass_fds=pass_fds, **identity
+        )
+    except OSError as error:
+        raise SandboxError(f"bwrap could not be started: {error}") from error
+
+
+def _bring_up(process, orders_end, mark, report, *, program, limits, mode, fds) -> Jail:
+    """Open the jail's pidfd while the boot script still waits for its orders, then give them."""
+    deadline = time.monotonic() + BOOT_S
+    jail = Jail(process, _bot_pid(process, report, deadline), fds.give_away(report))
+    try:
+        uid = str(BOT_UID_BASE + jail.pid) if mode == "B" else "-"
+        head = f"{uid} {limits.address_space} {limits.cpu_s} {THREADS + 1}\n".encode()
+        try:
+            os.write(orders_end, head + program)
+        except BrokenPipeError as error:
+            raise _failure(process) from error
+        fds.close(orders_end)
+        if not _is_readable(mark, deadline - time.monotonic()) or os.read(mark, 1) != b"k":
+            raise _failure(process)
+        return jail
+    except BaseException:
+        jail.close()
+        raise
+
+
+def _bot_pid(process: subprocess.Popen[bytes], report: int, deadline: float) -> int:
+    """Read bwrap's report of the bot's process id: the first of its JSON lines."""
+    text = b""
+    while b"\n" not in text:
+        chunk = _is_readable(report, deadline - time.monotonic()) and os.read(report, 4096)
+        if not chunk:
+            raise _failure(process)
+        text += chunk
+    return int(json.loads(text.split(b"\n")[0])["child-pid"])
+
+
+def _failure(process: subprocess.Popen[bytes]) -> SandboxError:
+    """Return why the jail did not come up, in the words of bwrap or of the boot script."""
+    assert process.stderr
+    process.kill()
+    os.set_blocking(process.stderr.fileno(), False)
+    said = (process.stderr.read() or b"") if _is_readable(process.stderr.fileno(), 1.0) else b""
+    lines = said.decode(errors="replace").strip().splitlines()
+    return SandboxError(f"the sandbox did not start: {lines[-1] if lines else 'no reason given'}")
+
+
+def _abandon(process: subprocess.Popen[bytes]) -> None:
+    if process.returncode is None:
+        process.kill()
+        process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe and not pipe.closed:
+            pipe.close()
+
+
+def _tree(files: Mapping[str, bytes], fds: "_Descriptors") -> Iterator[str]:
+    """Yield the options that make the bot's whole world: read-only, /usr in part, no /proc, two devices."""
+    # What bwrap makes unasked is for its owner alone, whom the bot is not in mode B.
+    for folder in ("/usr", "/usr/bin", "/usr/share", "/dev"):
+        yield from ("--perms", "0555", "--dir", folder)
+    for path in ("/usr/lib", "/usr/lib64", "/usr/share/zoneinfo"):
+        yield from ("--ro-bind-try", path, path)
+    yield from ("--ro-bind", PYTHON, PYTHON)
+    for link in ("/lib", "/lib64"):
+        yield from ("--symlink", "usr" + link, link)
+    for device in ("/dev/null", "/dev/urandom"):
+        yield from ("--dev-bind", device, device)
+    yield from ("--perms", "0444", "--ro-bind-data", str(fds.file(_boot_source())), "/boot.py")
+    for folder in sorted({"/bot", *(f"/bot/{folder}" for name in files for folder in _folders(name))}):
+        yield from ("--perms", "0555", "--dir", folder)
+    for name, content in files.items():
+        yield from ("--perms", "0444", "--ro-bind-data", str(fds.file(content)), f"/bot/{name}")
+    yield from ("--remount-ro", "/", "--chdir", "/bot")
+
+
+def _folders(name: str) -> list[str]:
+    parts = name.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"expected a path inside /bot: {name!r}")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
+def _boot_source() -> bytes:
+    return Path(__file__).with_name("boot.py").read_bytes()
+
+
+def _is_readable(fd: int, timeout_s: float) -> bool:
+    poller = select.poll()
+    poller.register(fd, select.POLLIN)
+    return bool(poller.poll(max(0, timeout_s * 1000)))
+
+
+class _Descriptors:
+    """The descriptors of one start, all closed at its end."""
+
+    def __init__(self) -> None:
+        self.memory: list[int] = []
+        self._open: set[int] = set()
+
+    def pipe(self) -> tuple[int, int]:
+        ends = os.pipe()
+        self._open.update(ends)
+        return ends
+
+    def file(self, content: bytes) -> int:
+        """Return a descriptor of an anonymous file with this content, at its start."""
+        fd = os.memfd_create("bot")
+        self._open.add(fd)
+        self.memory.append(fd)
+        view = memoryview(content)
+        while view:
+            view = view[os.write(fd, view) :]
+        os.lseek(fd, 0, os.SEEK_SET)
+        return fd
+
+    def close(self, fd: int) -> None:
+        self._open.discard(fd)
+        os.close(fd)
+
+    def give_away(self, fd: int) -> int:
+        """Leave the closing of this one to somebody else."""
+        self._open.discard(fd)
+        return fd
+
+    def close_all(self) -> None:
+        for fd in list(self._open):
+            self.close(fd)
+
+
+@contextmanager
+def _descriptors() -> Iterator[_Descriptors]:
+    fds = _Descriptors()
+    try:
+        yield fds
+    finally:
+        fds.close_all()

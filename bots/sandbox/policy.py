@@ -1,0 +1,112 @@
+"""The seccomp policy: which system calls a bot may make. An allow-list.
+
+Whatever is not named gets ENOSYS, as from an older kernel, so that glibc falls back to what is
+allowed. FORBIDDEN calls have no place in any bot and end the process with SIGSYS.
+"""
+
+import errno
+import functools
+import logging
+import tempfile
+
+from .errors import SandboxError
+
+logger = logging.getLogger(__name__)
+
+ALLOWED = """
+    read write readv writev pread64 preadv close close_range lseek fstat stat lstat newfstatat statx access faccessat
+    faccessat2 readlink readlinkat open openat getdents64 getcwd chdir dup dup2 dup3 pipe pipe2 statfs fstatfs fadvise64
+    mmap mprotect munmap mremap madvise brk mincore futex set_robust_list get_robust_list rseq set_tid_address
+    arch_prctl membarrier gettid getpid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
+    getpgid getsid uname sysinfo getrusage times getrlimit clock_gettime clock_getres clock_nanosleep nanosleep
+    gettimeofday time getcpu poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
+    epoll_pwait2 eventfd2 timerfd_create timerfd_settime timerfd_gettime alarm setitimer getitimer rt_sigaction
+    rt_sigprocmask rt_sigreturn rt_sigtimedwait rt_sigpending rt_sigsuspend sigaltstack restart_syscall sched_yield
+    sched_getaffinity sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min getrandom
+    wait4 waitid
+"""
+
+# timer_create is here because its timer can deliver any signal, SIGKILL too, and an unrequested
+# SIGKILL is taken for the host's doing.
+REFUSED = """
+    socket fork vfork execve execveat flock kill tkill setrlimit setpriority sched_setaffinity sched_setscheduler setsid
+    setpgid memfd_create mlock mlockall mlock2 vmsplice splice tee mkdir unlink rename inotify_init inotify_init1 prctl
+    timer_create rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_send_signal
+"""
+
+FORBIDDEN = """
+    ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp bpf perf_event_open userfaultfd
+    io_uring_setup io_uring_enter io_uring_register keyctl add_key request_key mount umount2 pivot_root chroot
+    move_mount open_tree fsopen fspick fsconfig fsmount mount_setattr unshare setns init_module finit_module
+    delete_module kexec_load kexec_file_load reboot swapon swapoff acct settimeofday clock_settime clock_adjtime
+    adjtimex sethostname setdomainname ioperm iopl modify_ldt open_by_handle_at name_to_handle_at fanotify_init
+    quotactl syslog vhangup setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capset
+    personality shmget shmat semget msgget mq_open memfd_secret
+"""
+
+CLONE_THREAD = 0x00010000
+# NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
+CLONE_NAMESPACES = 0x7E020080
+# DUPFD GETFD SETFD GETFL SETFL DUPFD_CLOEXEC: no locks, leases or signals
+FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
+# TCGETS TIOCGWINSZ FIONREAD FIOCLEX FIONBIO
+IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5451, 0x5421)
+# SIGINT SIGABRT SIGUSR1: what raise() and abort() need; SIGKILL and SIGSTOP are not for a bot to send
+SIGNALS_TO_ITSELF = (2, 6, 10)
+
+
+@functools.cache
+def filter_program() -> bytes:
+    """Return the compiled filter as raw BPF, 8 bytes an instruction. Made once a process.
+
+    Raises:
+        SandboxError: libseccomp is missing or refused the policy.
+    """
+    try:
+        import pyseccomp
+    except (ImportError, OSError, RuntimeError) as error:
+        raise SandboxError(f"libseccomp is missing (apt install libseccomp2): {error}") from error
+
+    rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.ENOSYS))
+    rules.set_attr(pyseccomp.Attr.ACT_BADARCH, pyseccomp.KILL_PROCESS)
+    rules.set_attr(pyseccomp.Attr.CTL_OPTIMIZE, 2)
+    for action, names in (
+        (pyseccomp.ALLOW, ALLOWED),
+        (pyseccomp.ERRNO(errno.EPERM), REFUSED),
+        (pyseccomp.KILL_PROCESS, FORBIDDEN),
+    ):
+        for name in names.split():
+            _add(pyseccomp, rules, action, name)
+    _add_conditional(pyseccomp, rules)
+    with tempfile.TemporaryFile() as file:
+        rules.export_bpf(file)
+        file.seek(0)
+        return file.read()
+
+
+def _add_conditional(seccomp, rules) -> None:
+    """Allow the calls that are harmless with certain arguments only."""
+    allow, arg, equal, masked = seccomp.ALLOW, seccomp.Arg, seccomp.EQ, seccomp.MASKED_EQ
+    # clone3 takes its flags in memory, out of a filter's sight: ENOSYS, and glibc uses clone.
+    _add(seccomp, rules, allow, "clone", arg(0, masked, CLONE_THREAD | CLONE_NAMESPACES, CLONE_THREAD))
+    _add(seccomp, rules, allow, "socketpair", arg(0, equal, 1))
+    _add(seccomp, rules, allow, "prlimit64", arg(0, equal, 0), arg(2, equal, 0))
+    # bwrap reports the end by signal n as status 128 + n: so that no bot can fake one, and with
+    # it a failure of the platform, statuses from 128 up are refused.
+    for name in ("exit", "exit_group"):
+        _add(seccomp, rules, allow, name, arg(0, masked, 0x80, 0))
+    for command in FCNTL_COMMANDS:
+        _add(seccomp, rules, allow, "fcntl", arg(1, equal, command))
+    for request in IOCTL_REQUESTS:
+        _add(seccomp, rules, allow, "ioctl", arg(1, equal, request))
+    for signal in SIGNALS_TO_ITSELF:
+        _add(seccomp, rules, allow, "tgkill", arg(2, equal, signal))
+
+
+def _add(seccomp, rules, action: int, name: str, *args) -> None:
+    number = seccomp.resolve_syscall(seccomp.Arch.NATIVE, name)
+    if number == -1:
+        # Unknown to this libseccomp, so it falls to the default, ENOSYS: denied all the same.
+        logger.debug("unknown call=%s", name)
+        return
+    rules.add_rule(action, number, *args)

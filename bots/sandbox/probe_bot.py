@@ -1,0 +1,169 @@
+"""The probe: a bot that tries what no bot may do, and prints what each attempt led to, as JSON.
+
+Runs in the sandbox only. An attempt that fails as it must is "denied".
+"""
+
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import resource
+import socket
+import threading
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def calling(function, *args):
+    """Return an attempt that counts as denied if the call raises."""
+
+    def attempt():
+        result = function(*args)
+        if isinstance(result, int) and result == -1 and ctypes.get_errno():
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        return f"done: {result!r:.60}"
+
+    return attempt
+
+
+def write_anywhere():
+    for folder in ("/", "/bot", "/dev", "/dev/shm", "/tmp", "/usr/lib", "/var/tmp", "/run"):
+        try:
+            os.close(os.open(folder + "/mark", os.O_CREAT | os.O_WRONLY, 0o600))
+        except OSError:
+            continue
+        return f"wrote to {folder}"
+    raise PermissionError
+
+
+def see_environment():
+    if set(os.environ) - {"OPENBLAS_NUM_THREADS", "PWD", "LC_CTYPE"}:
+        return "names: " + " ".join(sorted(os.environ))
+    raise PermissionError
+
+
+def hold_descriptors():
+    extra = [fd for fd in range(3, 4096) if is_open(fd)]
+    if extra:
+        return f"open: {extra}"
+    raise PermissionError
+
+
+def is_open(fd):
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+def have_privileges():
+    if 0 in (*os.getresuid(), *os.getresgid()) or 0 in os.getgroups():
+        return f"uids {os.getresuid()} gids {os.getresgid()} groups {os.getgroups()}"
+    raise PermissionError
+
+
+def take_memory():
+    # The probe runs with memory_mb 64.
+    return f"got {len(bytearray(96 << 20))} bytes"
+
+
+def start_threads():
+    done = threading.Event()
+    started = []
+    try:
+        for _ in range(40):
+            thread = threading.Thread(target=done.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    finally:
+        done.set()
+        for thread in started:
+            thread.join()
+    return f"started {len(started)}"
+
+
+def open_descriptors():
+    fds = []
+    try:
+        for _ in range(64):
+            fds.append(os.dup(0))
+    finally:
+        for fd in fds:
+            os.close(fd)
+    return f"opened {len(fds)}"
+
+
+def raise_limit():
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    return "raised"
+
+
+def see_other_processes():
+    if os.getpid() > 2 or os.path.exists("/proc/self"):
+        return f"pid {os.getpid()}"
+    raise PermissionError
+
+
+def read_first_of(*paths):
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                file.read(1)
+        except OSError:
+            continue
+        return f"read {path}"
+    raise PermissionError
+
+
+def lock_file():
+    with open("/bot/bot.py", "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return "locked"
+
+
+def clone3():
+    if libc.syscall(435, None, 0) == -1 and ctypes.get_errno() == errno.ENOSYS:
+        raise PermissionError
+    return f"errno {ctypes.get_errno()}"
+
+
+ATTEMPTS = {
+    "fork": calling(os.fork),
+    "exec": calling(os.execv, "/usr/bin/python3", ["python3", "-V"]),
+    "kill": calling(os.kill, -1, 0),
+    "internet socket": calling(socket.socket, socket.AF_INET),
+    "unix socket": calling(socket.socket, socket.AF_UNIX),
+    "netlink socket": calling(socket.socket, 16, socket.SOCK_RAW),
+    "vsock": calling(socket.socket, 40),
+    "read files of the host": lambda: read_first_of("/etc/passwd", "/etc/hostname", "/root/.profile", "/sys/kernel/mm"),
+    "list /proc": calling(os.listdir, "/proc"),
+    "list /sys": calling(os.listdir, "/sys"),
+    "list /home": calling(os.listdir, "/home"),
+    "write a file": write_anywhere,
+    "memfd": calling(os.memfd_create, "x"),
+    "flock": lock_file,
+    "inotify": calling(libc.inotify_init),
+    "clone3": clone3,
+    "environment": see_environment,
+    "descriptors": hold_descriptors,
+    "privileges": have_privileges,
+    "other processes": see_other_processes,
+    "memory": take_memory,
+    "threads": start_threads,
+    "many descriptors": open_descriptors,
+    "raise a limit": raise_limit,
+    "nice": calling(os.nice, -5),
+}
+
+
+def outcome(attempt):
+    ctypes.set_errno(0)
+    try:
+        return attempt()
+    except (OSError, MemoryError, RuntimeError, ValueError):
+        return "denied"
+
+
+print(json.dumps({name: outcome(attempt) for name, attempt in ATTEMPTS.items()}), flush=True)

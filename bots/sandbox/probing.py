@@ -1,0 +1,156 @@
+"""Find out, with a hostile bot through the real launcher, whether the sandbox holds on this host.
+
+A mode counts only if every denial was seen. There is no switch to go on without.
+"""
+
+import functools
+import json
+import logging
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .errors import SandboxError
+from .launcher import bwrap_path, launch
+from .limits import Limits
+
+logger = logging.getLogger(__name__)
+
+PROBE_S = 20.0
+OLDEST_BWRAP = (0, 8)
+PROBE_LIMITS = Limits(memory_mb=64)
+# One system call that must end the process, for a bot of its own.
+KILLED = b"import ctypes\nctypes.CDLL(None).ptrace(16, 1, 0, 0)\nprint('alive', flush=True)\n"
+APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+CLONE_SWITCH = Path("/proc/sys/kernel/unprivileged_userns_clone")
+MAX_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """What the probe saw. `checks` maps each attempt to "denied", or to what happened instead."""
+
+    ok: bool
+    mode: str | None
+    reason: str
+    checks: dict[str, str] = field(default_factory=dict)
+
+
+@functools.cache
+def probe() -> ProbeReport:
+    """Return the first mode in which every attempt of the probe bot is denied. Asked once a process."""
+    try:
+        _require_bwrap()
+    except SandboxError as error:
+        return _refused([str(error)], {})
+    reasons, checks = [], {}
+    for mode in ("A", "B") if os.geteuid() == 0 else ("A",):
+        try:
+            checks = try_mode(mode)
+        except SandboxError as error:
+            reasons.append(f"mode {mode}: {error}{_hint(str(error))}")
+            continue
+        held = [name for name, seen in checks.items() if seen != "denied"]
+        if not held:
+            logger.info("sandbox mode=%s checks=%d", mode, len(checks))
+            return ProbeReport(True, mode, "", checks)
+        reasons.append(f"mode {mode}: not denied: " + ", ".join(f"{name} ({checks[name]})" for name in held))
+    return _refused(reasons, checks)
+
+
+def require() -> str:
+    """Return the mode in which bots run here.
+
+    Raises:
+        SandboxError: there is none; the message says what is missing and what mends it.
+    """
+    report = probe()
+    if not report.ok or report.mode is None:
+        raise SandboxError(report.reason)
+    return report.mode
+
+
+def try_mode(mode: str) -> dict[str, str]:
+    """Run the probe bots in this mode and return what each attempt led to.
+
+    Raises:
+        SandboxError: a probe bot did not run to its end.
+    """
+    deadline = time.monotonic() + PROBE_S
+    source = Path(__file__).with_name("probe_bot.py").read_bytes()
+    said, ending = _run(source, mode, deadline)
+    try:
+        checks = {str(name): str(seen) for name, seen in json.loads(said).items()}
+    except (ValueError, AttributeError) as error:
+        raise SandboxError(f"the probe bot did not report: {ending}") from error
+    said, ending = _run(KILLED, mode, deadline)
+    checks["ptrace"] = "denied" if ending == signal.SIGSYS and not said else f"ended by {ending}"
+    return checks
+
+
+def _run(source: bytes, mode: str, deadline: float) -> tuple[bytes, int | None]:
+    """Run a bot to its end and return what it printed, and the signal that ended it, if one did."""
+    jail = launch({"bot.py": source}, limits=PROBE_LIMITS, mode=mode)
+    try:
+        ending = jail.wait(deadline - time.monotonic())
+        if ending is None:
+            raise SandboxError(f"the probe bot did not end within {PROBE_S:.0f} s")
+        if ending.status:
+            lines = b"".join(_read_all(jail.stderr)).decode(errors="replace").strip().splitlines()
+            raise SandboxError(f"the probe bot failed with status {ending.status}: {lines[-1:]}")
+        return b"".join(_read_all(jail.stdout)), ending.signal
+    finally:
+        jail.close()
+
+
+def _read_all(fd: int) -> Iterator[bytes]:
+    while chunk := os.read(fd, 65536):
+        yield chunk
+
+
+def _require_bwrap() -> None:
+    path = bwrap_path()
+    try:
+        shown = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SandboxError(f"{path} does not run: {error}") from error
+    version = tuple(int(part) for part in shown.split()[-1].split(".")[:2])
+    if version < OLDEST_BWRAP:
+        raise SandboxError(f"expected bubblewrap 0.8 or newer: {shown.strip()} ({path})")
+
+
+def _refused(reasons: list[str], checks: dict[str, str]) -> ProbeReport:
+    reason = "bots cannot run safely here: " + "; ".join(reasons)
+    logger.error("sandbox refused reason=%s", reason)
+    return ProbeReport(False, None, reason, checks)
+
+
+def _hint(error: str) -> str:
+    """Return what allows bwrap a user namespace, if that is what it was refused."""
+    if "namespace" not in error and "uid map" not in error and "Operation not permitted" not in error:
+        return ""
+    if _reads(APPARMOR, "1"):
+        return (
+            "; AppArmor forbids unprivileged user namespaces: allow them to bwrap alone with a profile"
+            " /etc/apparmor.d/bwrap holding 'abi <abi/4.0>, profile bwrap /usr/bin/bwrap flags=(unconfined)"
+            " { userns, }' and apparmor_parser -r /etc/apparmor.d/bwrap"
+        )
+    if _reads(CLONE_SWITCH, "0"):
+        return "; user namespaces are switched off: sysctl -w kernel.unprivileged_userns_clone=1"
+    if _reads(MAX_NAMESPACES, "0"):
+        return "; user namespaces are switched off: sysctl -w user.max_user_namespaces=10000"
+    return (
+        "; user namespaces are forbidden here: in a container, allow unshare and mount in its seccomp profile"
+        " (docker run --security-opt seccomp=… --security-opt apparmor=unconfined)"
+    )
+
+
+def _reads(path: Path, value: str) -> bool:
+    try:
+        return path.read_text().strip() == value
+    except OSError:
+        return False
