@@ -49,15 +49,20 @@ class Match(models.Model):
     # Whose fair share of the workers this match takes, e.g. "ladder:3" or "owner:17".
     share = models.CharField(max_length=40, blank=True)
 
+    # Of a bots' match: the attempt's number. Of a human table: how many changes were accepted; every task
+    # carries the number that it was made for, and only one task per number is taken.
     attempt = models.PositiveIntegerField(default=0)
     lost_attempts = models.PositiveSmallIntegerField(default=0)
     worker = models.CharField(max_length=80, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
     heard_at = models.DateTimeField(null=True, blank=True)  # last sign of life of the running attempt
+    wait_until = models.DateTimeField(null=True, blank=True)  # after a failure of ours: not before
+    awaits = models.CharField(max_length=8, blank=True)  # a human table: seating | bots | person
 
     is_showcase = models.BooleanField(default=False)
     show_from = models.DateTimeField(null=True, blank=True)
     show_ms = models.PositiveIntegerField(default=0)  # wall clock between two shown decisions, ms
+    show_until = models.DateTimeField(null=True, blank=True)
 
     decisions = models.PositiveIntegerField(default=0)  # accepted so far (tables), all (finished)
     hands = models.PositiveSmallIntegerField(default=0)
@@ -77,6 +82,11 @@ class Match(models.Model):
 
     def __str__(self) -> str:
         return self.code
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended for good; until then nothing of its record may be seen."""
+        return self.state in (self.State.FINISHED, self.State.VOID)
 
 
 class Seat(models.Model):
@@ -111,7 +121,7 @@ class Seat(models.Model):
 
 
 class SeatLog(models.Model):
-    """What only the owner of a seat's bot may read: its stderr, and what was seen when it faulted."""
+    """What only the owner of a seat's bot may read, once the match has ended: its stderr, and what its fault was."""
 
     seat = models.OneToOneField(Seat, on_delete=models.CASCADE, related_name="log", primary_key=True)
     stderr = models.TextField(blank=True)
@@ -138,6 +148,25 @@ class Record(models.Model):
     packed = models.BinaryField()
 
 
+class Share(models.Model):
+    """One who shares the workers with others (a ladder, an owner), and when he last got his turn."""
+
+    name = models.CharField(max_length=40, primary_key=True)
+    served_at = models.DateTimeField()
+
+
+class Finding(models.Model):
+    """Something that the sweep found between two chairs and put right; the last ones are kept for operators."""
+
+    found_at = models.DateTimeField(auto_now_add=True)
+    what = models.CharField(max_length=12)  # lost | failed | unstarted | void | set_aside | trial | unanswered | idle
+    subject = models.CharField(max_length=80)
+    detail = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+
 class Worker(models.Model):
     """A sandboxed worker as it announced itself; the operator may pause it."""
 
@@ -147,7 +176,12 @@ class Worker(models.Model):
     is_ok = models.BooleanField(default=False)
     reason = models.TextField(blank=True)  # why it refuses sandboxed work, or the mode of its jail
     is_paused = models.BooleanField(default=False)
+    paused_at = models.DateTimeField(null=True, blank=True)  # when `is_paused` last changed
     seen_at = models.DateTimeField()
 
     def __str__(self) -> str:
         return self.name
+
+    def queue_names(self) -> list[str]:
+        """Return the queues that it consumes while it is not paused."""
+        return [name.strip() for name in self.queues.split(",") if name.strip()]
