@@ -1,8 +1,12 @@
 """What is stored of bots: names, owners, immutable versions, and the operator's switches."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from bots.names import name_key
 
 
 class Bot(models.Model):
@@ -12,6 +16,7 @@ class Bot(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="bots"
     )
     name = models.CharField(_("name"), max_length=32, unique=True)
+    # The name with look-alike characters folded: unique, so that no bot can pass for another.
     name_key = models.CharField(max_length=300, unique=True, editable=False)
     slug = models.SlugField(max_length=40, unique=True)
     about = models.CharField(_("about"), max_length=280, blank=True)
@@ -22,6 +27,11 @@ class Bot(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store the bot, its name's key in step with the name."""
+        self.name_key = name_key(self.name)
+        super().save(*args, **kwargs)
 
 
 class Source(models.Model):
@@ -56,11 +66,20 @@ class BotVersion(models.Model):
     def __str__(self) -> str:
         return f"{self.bot} {self.number}"
 
+    @property
+    def badge(self) -> str:
+        """Return the name of the badge that shows the state."""
+        return {"trial": "attention", "ready": "passed", "failed": "failed", "set_aside": "void"}[self.state]
+
 
 class Switch(models.Model):
-    """An operator's switch: while `is_paused`, what it names waits. Names: rounds, uploads."""
+    """An operator's switch: while `is_paused`, what it names waits."""
 
-    name = models.CharField(max_length=20, primary_key=True)
+    class Name(models.TextChoices):
+        ROUNDS = "rounds", _("rounds")
+        UPLOADS = "uploads", _("uploads")
+
+    name = models.CharField(max_length=20, primary_key=True, choices=Name.choices)
     is_paused = models.BooleanField(default=False)
     note = models.CharField(max_length=200, blank=True, help_text=_("Shown to people while paused."))
 

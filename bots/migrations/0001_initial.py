@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Switch',
             fields=[
-                ('name', models.CharField(max_length=20, primary_key=True, serialize=False)),
+                ('name', models.CharField(choices=[('rounds', 'rounds'), ('uploads', 'uploads')], max_length=20, primary_key=True, serialize=False)),
                 ('is_paused', models.BooleanField(default=False)),
                 ('note', models.CharField(blank=True, help_text='Shown to people while paused.', max_length=200)),
             ],
