@@ -1,0 +1,278 @@
+"""Play series of games between bots in the real sandbox, on all cores; no Django, no database, no broker.
+
+`manage.py play` is its command line. A series is a function of its bots, rules and seed text:
+played again it deals the same cards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bots.process import Limits, SandboxError
+from bots.uploads import UploadError, check_upload
+from games.comparison import Score
+from games.engine import Rules, record
+from games.referee import Match
+
+HOUSE = Path(__file__).parent / "house"
+HOUSE_PREFIX = "house:"
+ATTEMPTS = 3
+"""How often a game is begun when the sandbox fails, before the series is given up."""
+
+MIN_BOTS, MAX_BOTS = 2, 4
+
+
+class ArenaError(Exception):
+    """What the user is to put right; the message says what and how."""
+
+
+class Bot(NamedTuple):
+    """A bot that was checked: what it is called in the results, and its upload."""
+
+    label: str
+    data: bytes
+    sha256: str
+
+
+def house_names() -> list[str]:
+    """Return the names of the house bots."""
+    return sorted(path.stem for path in HOUSE.glob("*.py") if path.stem != "__init__")
+
+
+def load_bot(spec: str) -> Bot:
+    """Return the bot that `house:NAME` or a path to a .py or .zip names.
+
+    Raises:
+        ArenaError: there is none, or it would be refused as an upload.
+    """
+    path = Path(spec)
+    if spec.startswith(HOUSE_PREFIX):
+        name = spec.removeprefix(HOUSE_PREFIX)
+        if name not in house_names():
+            raise ArenaError(f"expected one of {', '.join(HOUSE_PREFIX + known for known in house_names())}: {spec}")
+        path = HOUSE / f"{name}.py"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ArenaError(f"expected house:NAME or a path to a .py or .zip: {spec}: {error.strerror}") from error
+    try:
+        upload = check_upload(path.name, data)
+    except UploadError as error:
+        raise ArenaError(f"{spec}: {_place(error)}{error}") from error
+    return Bot(spec, data, upload.sha256)
+
+
+def _place(error: UploadError) -> str:
+    place = [f"{name} {at}" for name, at in (("line", error.line), ("column", error.column)) if at is not None]
+    # A message that names its place already is left as it is.
+    return "" if not place or place[0] in str(error) else ", ".join(place) + ": "
+
+
+class Fixture(NamedTuple):
+    """One game to be played: `bots` are the indices of the bots in order of entry."""
+
+    number: int
+    set_no: int
+    bots: tuple[int, ...]
+    job: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A series of games: the bots, the rules and the seed text say all about it.
+
+    With `duplicate` each deal is played once from every seat of every bot; a last set that
+    `games` cuts short is played as far as it goes.
+    """
+
+    bots: Sequence[Bot]
+    rules: Rules
+    games: int
+    seed: str
+    duplicate: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    def fixtures(self) -> Iterator[Fixture]:
+        """Yield the games in order."""
+        for index in range(self.games):
+            yield self._rotated(index) if self.duplicate else self._drawn(index)
+
+    def _drawn(self, index: int) -> Fixture:
+        number = index + 1
+        return self._fixture(number, number, tuple(range(len(self.bots))), "draw")
+
+    def _rotated(self, index: int) -> Fixture:
+        seats = len(self.bots)
+        set_index, rotation = divmod(index, seats)
+        at_seat = tuple((seat - rotation) % seats for seat in range(seats))
+        return self._fixture(index + 1, set_index + 1, at_seat, "fixed")
+
+    def _fixture(self, number: int, deal: int, bots: tuple[int, ...], seating: str) -> Fixture:
+        server_seed = hashlib.sha256(f"{self.seed}:{deal}".encode()).hexdigest()
+        job = {
+            "match": hashlib.sha256(f"{self.seed}:{deal}:{number}".encode()).hexdigest()[:16],
+            "attempt": 1,
+            "rules": self.rules.to_json(),
+            "server_seed": server_seed,
+            "player_seeds": [""] * len(bots),
+            "seating": seating,
+            "entrants": [
+                {"name": self.bots[bot].label, "kind": "bot", "sha256": self.bots[bot].sha256} for bot in bots
+            ],
+            "limits": self.limits.to_json(),
+            "moves": [],
+            "faults": [],
+        }
+        return Fixture(number, deal, bots, job)
+
+
+class Game(NamedTuple):
+    """A game that was played: its score and faults by bot, and its record."""
+
+    number: int
+    turns: int
+    score: Score
+    faults: list[tuple[int, str]]
+    record: dict[str, Any]
+
+
+def play_fixture(fixture: Fixture, sources: Mapping[str, bytes]) -> Game:
+    """Play one game; begin again, from the same seed, when the sandbox fails.
+
+    Raises:
+        SandboxError: it failed at every attempt.
+    """
+    for attempt in itertools.count(1):
+        try:
+            with Match(fixture.job, sources) as match:
+                match.play()
+            return _played(fixture, match)
+        except SandboxError:
+            if attempt == ATTEMPTS:
+                raise
+    raise AssertionError("the attempts are counted above")
+
+
+def _played(fixture: Fixture, match: Match) -> Game:
+    result = match.game.result
+    assert result is not None
+    bot_at = [fixture.bots[entrant] for entrant in match.seating.order]
+    seat_of = [bot_at.index(bot) for bot in range(len(bot_at))]
+    document = record.build(
+        match.game,
+        id=fixture.job["match"],
+        played=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        seats=match.entrants,
+        seating=match.seating,
+        ms=match.played.ms,
+    )
+    score = Score(fixture.set_no, [result.totals[seat] for seat in seat_of], [result.places[seat] for seat in seat_of])
+    faults = [(bot_at[fault["seat"]], fault["kind"]) for fault in match.played.faults]
+    return Game(fixture.number, match.game.decisions_made, score, faults, document)
+
+
+def play_series(series: Series, *, jobs: int) -> Iterator[Game]:
+    """Play a series on `jobs` processes, each pinned to a core, and yield the games in order.
+
+    Closing the iterator stops the processes and their bots.
+
+    Raises:
+        SandboxError: bots cannot be run here, or no longer.
+    """
+    sources = {bot.sha256: bot.data for bot in series.bots}
+    waiting: dict[int, Game] = {}
+    due = 1
+    for game in _play_all(series.fixtures(), sources, min(jobs, series.games)):
+        waiting[game.number] = game
+        while due in waiting:
+            yield waiting.pop(due)
+            due += 1
+
+
+def _play_all(fixtures: Iterator[Fixture], sources: Mapping[str, bytes], jobs: int) -> Iterator[Game]:
+    """Yield the games as they end."""
+    workers = [_start_worker(number, sources) for number in range(jobs)]
+    busy = {}
+    try:
+        for (connection, process), fixture in zip(workers, fixtures, strict=False):
+            connection.send(fixture)
+            busy[connection] = process
+        while busy:
+            for connection in wait(list(busy)):
+                yield _receive(connection, busy[connection])
+                fixture = next(fixtures, None)
+                if fixture is None:
+                    del busy[connection]
+                else:
+                    connection.send(fixture)
+    finally:
+        for connection, process in workers:
+            process.terminate()
+            process.join()
+            connection.close()
+
+
+def _receive(connection: Connection, process: BaseProcess) -> Game:
+    try:
+        result = connection.recv()
+    except EOFError as error:
+        process.join()
+        raise SandboxError(f"a process of the series ended with status {process.exitcode}") from error
+    if isinstance(result, str):
+        raise SandboxError(result)
+    return result
+
+
+def _start_worker(number: int, sources: Mapping[str, bytes]) -> tuple[Connection, BaseProcess]:
+    # A fork finds the sandbox probed already.
+    context = get_context("fork")
+    ours, theirs = context.Pipe()
+    cores = sorted(os.sched_getaffinity(0))
+    process = context.Process(
+        target=_work, args=(theirs, ours, sources, cores[number % len(cores)]), name=f"play-{number}", daemon=True
+    )
+    process.start()
+    theirs.close()
+    return ours, process
+
+
+def _work(connection: Connection, parents: Connection, sources: Mapping[str, bytes], core: int) -> None:
+    """Play what comes through the connection until it ends. The process's target."""
+    # An interrupt is the parent's business, which then ends its workers one by one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # Ours would keep the connection alive after the parent's death.
+    parents.close()
+    # A referee and its bots alternate strictly: on one core that is four times faster.
+    os.sched_setaffinity(0, {core})
+    while True:
+        try:
+            fixture = connection.recv()
+        except EOFError:
+            return
+        try:
+            connection.send(play_fixture(fixture, sources))
+        except SandboxError as error:
+            connection.send(str(error))
+
+
+def count_faults(bots: int, games: Sequence[Game]) -> list[Counter[str]]:
+    """Return the faults of each bot, counted by kind."""
+    counts: list[Counter[str]] = [Counter() for _ in range(bots)]
+    for game in games:
+        for bot, kind in game.faults:
+            counts[bot][kind] += 1
+    return counts
