@@ -51,6 +51,31 @@ class BotFault(Exception):
         return f"{self.kind}: {self.detail}"
 
 
+class Wait:
+    """One wait for a line: what wall-clock time has passed, less what the process waited for a processor."""
+
+    def __init__(self, pid: int, *, asked: float) -> None:
+        self.pid, self.asked = pid, asked
+        self.look_at = 0.0
+        self._delay_mark: float | None = None
+        self._unknown_s = 0.0
+
+    def mark(self, now: float) -> None:
+        """Read the queue delay for the first time.
+
+        When the question went out nobody did, it would cost every quick answer dear: so all the
+        time up to here counts as delay, in the bot's favour.
+        """
+        if self._delay_mark is None:
+            self._delay_mark, self._unknown_s = queue_delay_s(self.pid), now - self.asked
+
+    def waited_s(self, now: float) -> tuple[float, float]:
+        """Return the time that counts, and the delay that was taken off."""
+        assert self._delay_mark is not None
+        delay_s = self._unknown_s + max(0.0, queue_delay_s(self.pid) - self._delay_mark)
+        return now - self.asked - delay_s, delay_s
+
+
 class BotProcess:
     """A bot in its jail. `bank_s` is what is left of its CPU bank."""
 
@@ -64,6 +89,8 @@ class BotProcess:
         self._log = Log()
         self._unsent = bytearray()
         self._is_deaf = False
+        self._is_ready = False
+        self._cpu_mark = 0.0
 
     def __enter__(self) -> "BotProcess":
         return self
@@ -92,11 +119,12 @@ class BotProcess:
         self._poller.register(jail.stdout, select.POLLIN)
         self._poller.register(jail.stderr, select.POLLIN)
         self.tell(hello)
-        line = self._read_line(StartClock(self))
+        line = self._read_line()
         ready = parse_object(line)
         if ready.get("type") != "ready":
             raise protocol_fault('expected {"type":"ready"}', line)
         self._cpu_mark = self._cpu_s()
+        self._is_ready = True
 
     def ask(self, message: Mapping[str, Any], *, id: int) -> dict[str, Any]:
         """Send a question and return the answer: one JSON object whose "id" is `id`.
@@ -107,7 +135,7 @@ class BotProcess:
         """
         self._refuse_early_words()
         self.tell(message)
-        line = self._read_line(MoveClock(self))
+        line = self._read_line()
         self._charge()
         answer = parse_object(line)
         found = answer.get("id")
@@ -165,10 +193,12 @@ class BotProcess:
                 raise flood_fault(words)
             raise protocol_fault("an answer before the question", words)
 
-    def _read_line(self, clock: "Clock") -> bytes:
-        """Return the bot's next line, without its newline, within what `clock` grants."""
+    def _read_line(self) -> bytes:
+        """Return the bot's next line, without its newline, within what the clocks grant."""
         assert self._jail is not None
         stdout = self._jail.stdout
+        asked = time.monotonic()
+        wait: Wait | None = None
         words = b""
         wait_ms = FIRST_LOOK_S * 1000
         while True:
@@ -182,7 +212,8 @@ class BotProcess:
                 words += chunk
                 if chunk[-1] == 10 or b"\n" in chunk or len(words) >= FLOOD:
                     return single_line(words)
-            wait_ms = clock.look()
+            wait = wait or Wait(self._jail.pid, asked=asked)
+            wait_ms = self._look(wait)
 
     def _attend(self, fd: int, event: int) -> None:
         """Take what the bot logs, or send what it had not read yet."""
@@ -221,12 +252,45 @@ class BotProcess:
         self.bank_s -= used - FREE_CPU_S
 
     def _refuse_overuse(self, used: float) -> None:
-        move_s = self.limits.move_s
-        figures = f"this decision took {used:.3f} s of CPU (move_s {move_s:g}), bank {self.bank_s:.3f} s"
-        if used > move_s:
-            raise BotFault("timeout", "move_s ran out", f"move_s ran out: {figures}")
+        if used > self.limits.move_s:
+            raise BotFault("timeout", "move_s ran out", f"move_s ran out: {self._cpu_figures(used)}")
         if used - FREE_CPU_S > self.bank_s:
-            raise BotFault("timeout", "bank_s ran out", f"bank_s ran out: {figures}")
+            raise BotFault("timeout", "bank_s ran out", f"bank_s ran out: {self._cpu_figures(used)}")
+
+    def _cpu_figures(self, used: float) -> str:
+        return f"{used:.3f} s of CPU (move_s {self.limits.move_s:g}), {self.bank_s:.3f} s left in the bank"
+
+    def _look(self, wait: Wait) -> float:
+        """Return in how many milliseconds to look again for a line that has not come yet.
+
+        Raises:
+            BotFault: a clock ran out.
+        """
+        now = time.monotonic()
+        wait.mark(now)
+        used = self._cpu_s() - self._cpu_mark
+        cpu_left = math.inf
+        if self._is_ready:
+            self._refuse_overuse(used)
+            cpu_left = min(self.limits.move_s, self.bank_s + FREE_CPU_S) - used
+        if now >= self._deadline:
+            raise self._late("match_wall_s", f"{self.limits.match_wall_s:g} s for the match", used)
+        if now >= wait.look_at:
+            wait.look_at = now + self._wall_left(wait, now, used)
+        return max(1.0, (min(wait.look_at, self._deadline, now + cpu_left) - now) * 1000)
+
+    def _wall_left(self, wait: Wait, now: float, used: float) -> float:
+        name = "wall_s" if self._is_ready else "start_s"
+        limit_s = getattr(self.limits, name)
+        waited_s, delay_s = wait.waited_s(now)
+        if waited_s >= limit_s:
+            figures = f"{waited_s:.3f} s of {limit_s:g} s, {delay_s:.3f} s of waiting for a processor taken off"
+            raise self._late(name, figures, used)
+        return limit_s - waited_s
+
+    def _late(self, name: str, figures: str, used: float) -> BotFault:
+        kind = "timeout" if self._is_ready else "start"
+        return BotFault(kind, f"{name} ran out", f"{name} ran out: {figures}; {self._cpu_figures(used)}")
 
     # The end
 
@@ -253,95 +317,6 @@ class BotProcess:
         if number == signal.SIGKILL:
             return SandboxError("the bot was killed from outside by SIGKILL")
         return BotFault("crash", f"killed by {name}")
-
-
-class Clock:
-    """How long an answer may take. `look` is called when none has come yet, and says when to look again."""
-
-    def __init__(self, bot: BotProcess) -> None:
-        assert bot._jail is not None
-        self.bot = bot
-        self.pid = bot._jail.pid
-        self.asked = time.monotonic()
-        self.next_wall = self.asked + self.wall_s
-        self.delay_mark: float | None = None
-        self.forgiven = 0.0
-
-    @property
-    def wall_s(self) -> float:
-        raise NotImplementedError
-
-    def look(self) -> float:
-        """Return in how many milliseconds to look again.
-
-        Raises:
-            BotFault: a clock ran out.
-        """
-        now = time.monotonic()
-        if self.delay_mark is None and now - self.asked >= FIRST_LOOK_S / 2:
-            # Nobody read the queue delay when the question went out, it would cost every quick
-            # answer dear: so the time up to here counts as delay, in the bot's favour.
-            self.delay_mark, self.forgiven = queue_delay_s(self.pid), now - self.asked
-        if now >= self.bot._deadline:
-            raise self.fault("match_wall_s ran out", f"match_wall_s ran out: {self.bot.limits.match_wall_s:g} s")
-        if now >= self.next_wall:
-            self.next_wall = now + self.wall_left(now)
-        next_look = min(self.next_wall, self.bot._deadline, now + self.cpu_left())
-        return max(1.0, (next_look - now) * 1000)
-
-    def wall_left(self, now: float) -> float:
-        delay = self.forgiven + max(0.0, queue_delay_s(self.pid) - (self.delay_mark or 0.0))
-        waited = now - self.asked - delay
-        if waited >= self.wall_s:
-            figures = f"{waited:.3f} s passed, {delay:.3f} s of waiting for a processor taken off"
-            raise self.fault(f"{self.name} ran out", f"{self.name} ran out ({self.wall_s:g} s): {figures}")
-        return self.wall_s - waited
-
-    name = ""
-
-    def cpu_left(self) -> float:
-        raise NotImplementedError
-
-    def fault(self, reason: str, detail: str) -> BotFault:
-        raise NotImplementedError
-
-
-class StartClock(Clock):
-    """`start_s` to the `ready`; CPU is not charged."""
-
-    name = "start_s"
-
-    @property
-    def wall_s(self) -> float:
-        return self.bot.limits.start_s
-
-    def cpu_left(self) -> float:
-        return math.inf
-
-    def fault(self, reason: str, detail: str) -> BotFault:
-        return BotFault("start", reason, detail)
-
-
-class MoveClock(Clock):
-    """`wall_s` to the answer, `move_s` and the bank of CPU."""
-
-    name = "wall_s"
-
-    @property
-    def wall_s(self) -> float:
-        return self.bot.limits.wall_s or math.inf
-
-    def cpu_left(self) -> float:
-        bot = self.bot
-        used = bot._cpu_s() - bot._cpu_mark
-        bot._refuse_overuse(used)
-        return min(bot.limits.move_s, bot.bank_s + FREE_CPU_S) - used
-
-    def fault(self, reason: str, detail: str) -> BotFault:
-        bot = self.bot
-        used = bot._cpu_s() - bot._cpu_mark
-        figures = f"{used:.3f} s of CPU (move_s {bot.limits.move_s:g}), bank {bot.bank_s:.3f} s"
-        return BotFault("timeout", reason, f"{detail}; {figures}")
 
 
 def queue_delay_s(pid: int) -> float:

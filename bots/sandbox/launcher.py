@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .errors import SandboxError
 from .limits import THREADS, Limits
@@ -163,7 +164,7 @@ def signal_name(number: int) -> str:
 
 
 def _spawn(argv: list[str], *, mode: str, pass_fds: list[int]) -> subprocess.Popen[bytes]:
-    identity = {}
+    identity: dict[str, Any] = {}
     if mode == "A" and os.geteuid() == 0:
         # Root is exempt from RLIMIT_NPROC, even inside a user namespace.
         identity = {"user": BOT_UID, "group": BOT_UID, "extra_groups": []}
