@@ -1,5 +1,12 @@
-"""Addresses of bots pages."""
+"""Addresses of the bots' pages."""
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from bots import views
+
+urlpatterns: list[URLPattern] = [
+    path("bots/upload/", views.upload, name="bot_upload"),
+    path("bots/<slug:slug>/edit/", views.edit, name="bot_edit"),
+    path("bots/<slug:slug>/versions/<int:number>/source", views.source, name="version_source"),
+    path("my/bots/", views.mine, name="my_bots"),
+]
