@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from bots.models import Bot
@@ -33,6 +34,10 @@ class Ladder(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def get_absolute_url(self) -> str:
+        """Return the address of the ladder's page."""
+        return reverse("ladder", args=[self.slug])
+
 
 class Entry(models.Model):
     """A bot (later: a person) in a ladder, with its rating, which only ratings.py writes."""
@@ -49,7 +54,11 @@ class Entry(models.Model):
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.ACTIVE)
     rating = models.FloatField()
-    pairings = models.PositiveIntegerField(default=0)  # rated
+    # Sums over the entry's rated pairings, in step with the ledger, so that no page adds up a history.
+    pairings = models.PositiveIntegerField(default=0)
+    won = models.PositiveIntegerField(default=0)  # first alone
+    drawn = models.PositiveIntegerField(default=0)  # first together with others
+    place_sum = models.PositiveIntegerField(default=0)
     entered_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -65,6 +74,19 @@ class Entry(models.Model):
         ]
         indexes = [models.Index(fields=["ladder", "state", "-rating"], name="ladder_entry_standing")]
 
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        """The name under which the entry plays."""
+        return str(self.bot or self.user)
+
+    @property
+    def owner_id(self) -> int | None:
+        """Who answers for the entry: the bot's owner (None for a house bot), or the person."""
+        return self.bot.owner_id if self.bot else self.user_id
+
 
 class Round(models.Model):
     """One time at which a ladder brought its entries together. Numbered from 1 within the ladder."""
@@ -75,6 +97,9 @@ class Round(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["ladder", "number"], name="ladder_round_number_once")]
+
+    def __str__(self) -> str:
+        return f"{self.ladder} {self.number}"
 
 
 class Pairing(models.Model):
@@ -117,6 +142,11 @@ class PairedMatch(models.Model):
 
     pairing = models.ForeignKey(Pairing, on_delete=models.CASCADE, related_name="paired_matches")
     match = models.OneToOneField(Match, on_delete=models.PROTECT, related_name="paired")
+    # The pairing's ladder once more, so that a ladder's matches are one range of an index.
+    ladder = models.ForeignKey(Ladder, on_delete=models.CASCADE, related_name="paired_matches")
+
+    class Meta:
+        indexes = [models.Index(fields=["ladder", "-match"], name="ladder_matches")]
 
 
 class RatingChange(models.Model):
@@ -125,6 +155,7 @@ class RatingChange(models.Model):
     entry = models.ForeignKey(Entry, on_delete=models.PROTECT, related_name="changes")
     pairing = models.ForeignKey(Pairing, on_delete=models.PROTECT, related_name="changes")
     number = models.PositiveIntegerField()  # the pairing's number in the ledger
+    nth = models.PositiveIntegerField()  # how many rated pairings the entry then had, this one included
     place = models.PositiveSmallIntegerField()
     k = models.FloatField()
     before = models.FloatField()
@@ -133,5 +164,8 @@ class RatingChange(models.Model):
 
     class Meta:
         ordering = ["entry", "number"]
-        constraints = [models.UniqueConstraint(fields=["entry", "pairing"], name="ladder_change_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["entry", "pairing"], name="ladder_change_once"),
+            models.UniqueConstraint(fields=["entry", "nth"], name="ladder_change_nth_once"),
+        ]
         indexes = [models.Index(fields=["entry", "-number"], name="ladder_change_history")]

@@ -1,0 +1,34 @@
+"""`manage.py rerate LADDER [--check]`: replay a ladder's log of ratings."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from ladder.models import Ladder
+from ladder.ratings import rerate
+
+
+class Command(BaseCommand):
+    help = "Replays a ladder's log and sets every rating to what it gives; with --check only says whether it holds."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("ladder", metavar="LADDER", help="the ladder's slug, or its name")
+        parser.add_argument("--check", action="store_true", help="write nothing; exit 1 at the first difference")
+
+    def handle(self, *args: Any, ladder: str, check: bool, **options: Any) -> None:
+        found = rerate(_find(ladder), check=check)
+        if check and found:
+            raise CommandError(str(found[0]), returncode=1)
+        for difference in found:
+            self.stdout.write(f"corrected {difference}")
+        self.stdout.write(f"{ladder}: " + ("every figure holds" if not found else f"{len(found)} corrected"))
+
+
+def _find(name: str) -> Ladder:
+    """Return the ladder of this slug or name. CommandError names what there is."""
+    for field in ("slug", "name"):
+        if ladder := Ladder.objects.filter(**{field: name}).first():
+            return ladder
+    known = ", ".join(Ladder.objects.values_list("slug", flat=True)) or "none"
+    raise CommandError(f"expected a ladder, one of {known}: {name!r}", returncode=2)

@@ -1,0 +1,42 @@
+"""Make the demo ladders and enter the house bots; safe to repeat, and never undoes an operator's change."""
+
+import logging
+
+from django.conf import settings
+from django.utils.translation import gettext_noop
+
+from bots.models import Bot
+from games.engine import Rules
+from ladder.models import Entry, Ladder
+
+logger = logging.getLogger(__name__)
+
+LADDERS = (
+    (
+        "classic-for-two",
+        gettext_noop("Classic for two"),
+        2,
+        gettext_noop("Two at a table, the classic rules, first past 250 ends the game."),
+    ),
+    (
+        "classic-for-four",
+        gettext_noop("Classic for four"),
+        4,
+        gettext_noop("A full table of four, the classic rules, first past 250 ends the game."),
+    ),
+)
+
+
+def seed_ladders() -> None:
+    """Create the demo ladders that are missing and enter every house bot that is in none of their entries."""
+    rules = Rules.preset("classic").to_json()
+    for slug, name, seats, about in LADDERS:
+        ladder, is_new = Ladder.objects.get_or_create(
+            slug=slug,
+            defaults={"name": name, "about": about, "rules": rules, "seats": seats, "round_s": settings.ROUND_S},
+        )
+        entered = Entry.objects.filter(ladder=ladder).values("bot")
+        missing = Bot.objects.filter(owner=None).exclude(pk__in=entered)
+        Entry.objects.bulk_create(Entry(ladder=ladder, bot=bot, rating=ladder.initial_rating) for bot in missing)
+        if is_new:
+            logger.info("seeded ladder=%s", slug)

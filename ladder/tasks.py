@@ -1,0 +1,65 @@
+"""The ladder's background tasks, all in the trusted worker; each may run twice."""
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+from celery import shared_task
+from django.dispatch import receiver
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from games.models import Match
+from games.signals import match_finished
+from ladder import ratings, scheduling
+from ladder.models import PairedMatch, Pairing
+
+logger = logging.getLogger(__name__)
+
+# The sweep leaves what has just ended to the announcement.
+GRACE = timedelta(seconds=5)
+
+
+@shared_task(name="ladder.tasks.tick", queue="slow", ignore_result=True)
+def tick() -> None:
+    """Hold the rounds that are due."""
+    scheduling.tick()
+
+
+@shared_task(name="ladder.tasks.rate", queue="results", ignore_result=True)
+def rate(pairing_id: int) -> None:
+    """Rate a pairing, if all its matches have ended and nobody has rated it."""
+    ratings.rate(pairing_id)
+
+
+@shared_task(name="ladder.tasks.sweep", queue="slow", ignore_result=True)
+def sweep() -> None:
+    """Rate what ended without anybody being told, and say so."""
+    for pairing_id in overlooked():
+        if ratings.rate(pairing_id):
+            logger.warning("sweep found pairing=%d", pairing_id)
+
+
+def overlooked() -> list[int]:
+    """Return the unrated pairings all of whose matches ended a while ago, oldest first."""
+    running = Match.objects.filter(paired__pairing__state=Pairing.State.PLAYING).exclude(state__in=ratings.ENDED)
+    just_ended = Match.objects.filter(
+        paired__pairing__state=Pairing.State.PLAYING, finished_at__gt=timezone.now() - GRACE
+    )
+    pairings = Pairing.objects.filter(state=Pairing.State.PLAYING).order_by("pk")
+    for matches in (running, just_ended):
+        pairings = pairings.exclude(pk__in=matches.values("paired__pairing"))
+    return list(pairings.values_list("pk", flat=True))
+
+
+@receiver(match_finished, dispatch_uid="ladder.rate")
+def rate_when_finished(*, match_id: int, **_: Any) -> None:
+    """Have the match's pairing rated; matches that belong to none are somebody else's."""
+    pairing_id = PairedMatch.objects.filter(match=match_id).values_list("pairing_id", flat=True).first()
+    if pairing_id is None:
+        return
+    try:
+        rate.delay(pairing_id)
+    except OperationalError as error:
+        # The broker is away. The match has ended all the same, and the sweep will find it.
+        logger.warning("rating put off pairing=%d error=%s", pairing_id, type(error).__name__)
