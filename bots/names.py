@@ -1,24 +1,52 @@
-"""Fold public names so that two that look alike share one key. No database."""
+"""Fold public names so that two that look alike share one key. No database.
+
+Names of people and of bots share this one way of folding. The twins come from Unicode's table of confusable
+characters, looked up one step only: following it from twin to twin would end up at `n` being `v`.
+"""
 
 import unicodedata
+from functools import cache
 
 from confusable_homoglyphs import confusables
 
-
-def _latin_twin(char: str) -> str:
-    """Return the Latin characters that `char` can be mistaken for, or `char` itself."""
-    found = confusables.is_confusable(char, preferred_aliases=["latin"])
-    if not found:
-        return char
-    twins = [twin["c"] for twin in found[0]["homoglyphs"] if twin["c"].isascii()]
-    return twins[0] if twins else char
+# What Latin itself confuses in common fonts; l, I and 1 become i, so that case need not be known.
+PAIRS = (("rn", "m"), ("vv", "w"))
+SINGLES = str.maketrans("1l|0", "iiio")
+SMALL_CAPITAL = "LATIN LETTER SMALL CAPITAL "
 
 
 def name_key(name: str) -> str:
-    """Return the key under which `name` is unique: compatibility forms, case, marks and look-alikes folded."""
-    text = unicodedata.normalize("NFKC", name)
-    text = "".join(_latin_twin(char) for char in text)
-    text = unicodedata.normalize("NFKD", text).casefold()
+    """Return the key under which `name` is unique: compatibility forms, case, marks and look-alikes folded.
+
+    Separators and everything else that is no letter or digit fall away, so the key of `._` is empty.
+    """
+    text = "".join(_latin_twin(char) for char in _without_marks(name))
+    text = _without_marks(text.casefold()).translate(SINGLES)
     text = "".join(char for char in text if char.isalnum())
-    # What Latin itself confuses: rn/m, vv/w, l/1/I and o/0.
-    return text.replace("rn", "m").replace("vv", "w").translate(str.maketrans("1l0", "iio"))
+    for pair, single in PAIRS:
+        text = text.replace(pair, single)
+    return text
+
+
+def _without_marks(text: str) -> str:
+    """Return `text` decomposed to its compatibility forms, less accents and other marks."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in decomposed if not unicodedata.category(char).startswith("M"))
+
+
+@cache
+def _latin_twin(char: str) -> str:
+    """Return the ASCII letters or digits that `char` can be mistaken for, or `char` itself.
+
+    A character without a twin of its own gets that of its other case: т itself has none, Т looks like T.
+    """
+    if char.isascii():
+        return char
+    for shape in (char, char.upper(), char.lower()):
+        for found in confusables.confusables_data.get(shape, ()):
+            twin = _without_marks(found["c"])
+            if twin.isascii() and twin.isalnum():
+                return twin
+    described = unicodedata.name(char, "")
+    capital = described.removeprefix(SMALL_CAPITAL)
+    return capital if capital != described and len(capital) == 1 else char

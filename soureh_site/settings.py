@@ -6,36 +6,37 @@ The README has the table of the variables. Nothing here reads a file but the sec
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
-from environs import Env, validate
 
-env = Env()
+from soureh_site import broker, environment, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR = Path(env.str("SOUREH_VAR", "") or BASE_DIR / "var")
+VAR = Path(environment.text("SOUREH_VAR") or BASE_DIR / "var").resolve()
 VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _secret_key() -> str:
-    """Return SECRET_KEY, or the one kept in `var/`, made at the first start."""
-    if given := env.str("SECRET_KEY", ""):
-        return given
-    path = VAR / "secret_key"
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_text().strip()
-    with os.fdopen(descriptor, "w") as file:
-        file.write(key := secrets.token_urlsafe(50))
-    return key
+def _kept_secret_key() -> str:
+    """Return the key kept in `var/`, made at the first start."""
+    path, draft = VAR / "secret_key", VAR / f"secret_key.{os.getpid()}"
+    if not path.exists():
+        # Linked into place whole, so that of several first starts one wins and none reads half a key.
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(50))
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass  # another process made it first: its key is read below
+        finally:
+            draft.unlink()
+    return path.read_text().strip()
 
 
-SECRET_KEY = _secret_key()
-DEBUG = env.bool("DEBUG", False)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", [])
+SECRET_KEY = environment.text("SECRET_KEY") or _kept_secret_key()
+DEBUG = environment.flag("DEBUG", False)
+ALLOWED_HOSTS = environment.names("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = environment.names("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -45,6 +46,11 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
+    "soureh_site",
+    "soureh_site.accounts",
+    "bots",
+    "games",
+    "ladder",
     "allauth",
     "allauth.account",
     "allauth.mfa",
@@ -56,15 +62,11 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "rest_framework",
     "rest_framework.authtoken",
-    "soureh_site",
-    "soureh_site.accounts",
-    "bots",
-    "games",
-    "ladder",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "soureh_site.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -72,8 +74,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "soureh_site.accounts.middleware.new_password_first",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "soureh_site.urls"
@@ -93,32 +95,60 @@ TEMPLATES = [
     }
 ]
 
+# The database: SQLite in var/, or what DATABASE_URL names.
 SQLITE_OPTIONS = {
     "timeout": 20,
     "transaction_mode": "IMMEDIATE",
     "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA busy_timeout=20000;",
 }
-DATABASES = {"default": env.dj_db_url("DATABASE_URL", f"sqlite:///{VAR / 'db.sqlite3'}")}
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+SQLITE: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(VAR / "db.sqlite3")}
+DATABASES = {"default": environment.database("DATABASE_URL", SQLITE)}
+if DATABASES["default"]["ENGINE"] == SQLITE["ENGINE"]:
     DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# The embedded Valkey's address is set by `manage.py up`; without either, nothing that needs Redis works.
-REDIS_URL = env.str("REDIS_URL", "redis://127.0.0.1:6379/0")
+# Redis: broker, channel layer and cache. `manage.py up` sets the address of the Valkey that it starts.
+REDIS_URL = environment.redis_address("REDIS_URL", "redis://127.0.0.1:6379/0")
 # What the sandboxed workers use: another user of the same server, if the operator made one.
-SANDBOX_REDIS_URL = env.str("SANDBOX_REDIS_URL", REDIS_URL)
-if not REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
-    raise ImproperlyConfigured(f"REDIS_URL: expected redis://, rediss:// or unix://: {REDIS_URL.split(':')[0]!r}")
+SANDBOX_REDIS_URL = environment.redis_address("SANDBOX_REDIS_URL", REDIS_URL)
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 CHANNEL_LAYERS = {
     "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
 }
 
+# The trusted Celery app (celery.py).
+CELERY_BROKER_URL = broker.broker_url(REDIS_URL)
+CELERY_BROKER_TRANSPORT_OPTIONS = broker.transport_options("site")
+globals().update({f"CELERY_{key.upper()}": value for key, value in broker.CONFIG.items()})
+CELERY_TASK_DEFAULT_QUEUE = "results"
+CELERY_TASK_ROUTES = {
+    "sandbox.play_match": {"queue": "matches"},
+    "sandbox.table_move": {"queue": "tables"},
+    "sandbox.bot_answers": {"queue": "answers"},
+    "ladder.tasks.tick": {"queue": "slow"},
+    "ladder.tasks.sweep": {"queue": "slow"},
+}
+# A web page that enqueues must not hang while the broker is away: what is lost here the sweep finds.
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 2, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
+
+
+def _every(task: str, seconds: float) -> dict[str, Any]:
+    """Return a beat entry; a tick that could not be taken before the next few were due is dropped."""
+    return {"task": task, "schedule": seconds, "options": {"expires": max(2 * seconds, 5.0)}}
+
+
+CELERY_BEAT_SCHEDULE = {
+    "dispatch": _every("games.tasks.dispatch", 1.0),
+    "release-shows": _every("games.tasks.release_shows", 5.0),
+    "sweep-matches": _every("games.tasks.sweep", 5.0),
+    "sweep-tables": _every("games.tasks.sweep_tables", 30.0),
+    "hold-rounds": _every("ladder.tasks.tick", 1.0),
+    "sweep-ladders": _every("ladder.tasks.sweep", 10.0),
+}
+
+# People.
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
-    "allauth.account.auth_backends.AuthenticationBackend",
-]
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
@@ -128,20 +158,70 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
+ACCOUNT_ADAPTER = "soureh_site.accounts.adapter.AccountAdapter"
+ACCOUNT_FORMS = {"signup": "soureh_site.accounts.forms.SignupForm"}
 ACCOUNT_LOGIN_METHODS = {"email", "username"}
-ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*", "password2*"]
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*"]
 ACCOUNT_USERNAME_MIN_LENGTH = 2
-EMAIL_URL = env.str("EMAIL_URL", "")
-ACCOUNT_EMAIL_VERIFICATION = "mandatory" if EMAIL_URL else "optional"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Soureh: "
+ACCOUNT_USER_DISPLAY = "soureh_site.accounts.models.public_name"
+ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = False
+ACCOUNT_SESSION_REMEMBER = True
+
+# Mail: without EMAIL_URL it goes to the log, and nobody has to confirm an address.
+MAIL = environment.mail("EMAIL_URL")
+globals().update(MAIL or {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"})
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if MAIL else "optional"
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = environment.text("DEFAULT_FROM_EMAIL", "Soureh <soureh@localhost>")
+EMAIL_TIMEOUT = 10
+
+# Behind HTTPS. The proxy in front must set X-Forwarded-Proto itself; deploy/ has examples that do.
+HTTPS = environment.flag("HTTPS", False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_HSTS_SECONDS = 365 * 86400 if HTTPS else 0
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "manifest-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English"))]
 USE_TZ = True
 TIME_ZONE = "UTC"
+
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"
-WHITENOISE_USE_FINDERS = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "soureh_site.static_files.HashedStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
+
+LOG_LEVEL = environment.choice("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR"])
+LOGGING = logs.config(LOG_LEVEL)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -163,9 +243,9 @@ SPECTACULAR_SETTINGS = {
 }
 
 # Playing. Times in seconds unless the name says otherwise.
-UPLOADS_PER_DAY = env.int("UPLOADS_PER_DAY", 20, validate=validate.Range(min=1))
-ROUND_S = env.int("ROUND_S", 60, validate=validate.Range(min=5))
-SHOWCASE_PACE_MS = env.int("SHOWCASE_PACE_MS", 1500, validate=validate.Range(min=50))
-SANDBOX_SLOTS = env.int("SANDBOX_SLOTS", max(1, (os.cpu_count() or 2) - 1), validate=validate.Range(min=1))
+UPLOADS_PER_DAY = environment.number("UPLOADS_PER_DAY", 20, least=1)
+ROUND_S = environment.number("ROUND_S", 60, least=5)
+SHOWCASE_PACE_MS = environment.number("SHOWCASE_PACE_MS", 1500, least=50)
+SANDBOX_SLOTS = environment.number("SANDBOX_SLOTS", max(1, (os.cpu_count() or 2) - 1), least=1)
 HEARTBEAT_LOST_S = 20
 TABLE_IDLE_S = 30 * 60

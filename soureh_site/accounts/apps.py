@@ -7,3 +7,7 @@ class AccountsConfig(AppConfig):
     label = "accounts"
     verbose_name = _("Accounts")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Listen to changed passwords."""
+        from soureh_site.accounts import signals  # noqa: F401

@@ -1,25 +1,47 @@
 """Who people are: an account with a public name that nobody else can imitate."""
 
+from typing import Any
+
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from bots.names import name_key
+from soureh_site.accounts.names import MAX_LENGTH, check_public_name
 
 
 class User(AbstractUser):
     """A person. `username` is the public name; the e-mail address is never shown to others."""
 
+    username = models.CharField(
+        _("public name"),
+        max_length=MAX_LENGTH,
+        unique=True,
+        validators=[check_public_name],
+        help_text=_("Shown to everybody. Letters, digits, and dots, hyphens or underscores between them."),
+        error_messages={"unique": _("This name is taken.")},
+    )
     email = models.EmailField(_("e-mail address"), unique=True)
     # The public name with look-alike characters folded: unique, so that nobody can pass for somebody else.
     name_key = models.CharField(max_length=300, unique=True, editable=False)
+    # Set for an account whose password somebody else has seen, such as the first administrator's.
+    must_change_password = models.BooleanField(
+        _("must change the password"), default=False, help_text=_("No other page is shown until it is changed.")
+    )
 
     REQUIRED_FIELDS = ["email"]
 
     class Meta(AbstractUser.Meta):
         swappable = "AUTH_USER_MODEL"
 
-    def save(self, *args, **kwargs):
+    def save(self, *args: Any, **kwargs: Any) -> None:
         """Store the account, its name's key in step with the name."""
         self.name_key = name_key(self.username)
+        if (fields := kwargs.get("update_fields")) is not None and "username" in fields:
+            kwargs["update_fields"] = {*fields, "name_key"}
         super().save(*args, **kwargs)
+
+
+def public_name(user: User) -> str:
+    """Return what others see of a person."""
+    return user.username

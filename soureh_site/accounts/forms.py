@@ -1,0 +1,22 @@
+"""The sign-up form, in this site's words."""
+
+from typing import Any
+
+from allauth.account.forms import SignupForm as AllauthSignupForm
+from django.utils.translation import gettext_lazy as _
+
+from soureh_site.accounts.names import MAX_LENGTH
+
+
+class SignupForm(AllauthSignupForm):
+    """Public name, e-mail address, password."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        name, email = self.fields["username"], self.fields["email"]
+        name.label = _("Public name")
+        name.help_text = _("What everybody sees. It may not look like somebody else's.")
+        name.max_length = MAX_LENGTH
+        email.help_text = _("Only for logging in and for a forgotten password; nobody else sees it.")
+        for field in self.fields.values():
+            field.widget.attrs.pop("placeholder", None)

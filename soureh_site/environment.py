@@ -1,0 +1,102 @@
+"""Read settings from the environment; a bad value raises with its variable's name and what was expected.
+
+A value is never repeated in a message unless it is a number, a flag or a choice: addresses hold passwords.
+An empty variable counts as one that is not given.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from environs import Env, EnvError
+
+_env = Env()
+DATABASE_ENGINES = ("django.db.backends.sqlite3", "django.db.backends.postgresql")
+
+
+def text(name: str, default: str = "") -> str:
+    """Return the variable as it stands."""
+    return os.environ.get(name) or default
+
+
+def names(name: str, default: Sequence[str] = ()) -> list[str]:
+    """Return a list that is written with commas."""
+    return [part for item in text(name).split(",") if (part := item.strip())] or list(default)
+
+
+def flag(name: str, default: bool) -> bool:
+    """Return a yes or no."""
+    return _read(_env.bool, name, "yes or no", is_shown=True) if text(name) else default
+
+
+def number(name: str, default: int, *, least: int) -> int:
+    """Return a whole number of at least `least`."""
+    expected = f"a whole number of at least {least}"
+    value = _read(_env.int, name, expected, is_shown=True) if text(name) else default
+    if value < least:
+        raise _bad(name, expected, text(name))
+    return value
+
+
+def choice(name: str, default: str, allowed: Sequence[str]) -> str:
+    """Return one of `allowed`, which are upper case, however the variable is written."""
+    value = text(name, default).upper()
+    if value not in allowed:
+        raise _bad(name, "one of " + ", ".join(allowed), text(name))
+    return value
+
+
+def redis_address(name: str, default: str) -> str:
+    """Return the address of a Redis: redis://, rediss:// or unix://."""
+    expected = "redis://host:port/0, rediss://host:port/0 or unix:///path/to/socket"
+    value = text(name, default)
+    parts = _read(lambda _: urlsplit(value), name, expected)
+    has_place = parts.path.strip("/") if parts.scheme == "unix" else _host_of(parts)
+    if parts.scheme not in {"redis", "rediss", "unix"} or not has_place:
+        raise _bad(name, expected)
+    return value
+
+
+def database(name: str, default: dict[str, Any]) -> dict[str, Any]:
+    """Return Django's description of a SQLite or PostgreSQL database."""
+    if not text(name):
+        return dict(default)
+    expected = "postgresql://user:password@host:port/name or sqlite:////path/to/file"
+    value = _read(_env.dj_db_url, name, expected)
+    if value.get("ENGINE") not in DATABASE_ENGINES or not value.get("NAME"):
+        raise _bad(name, expected)
+    return dict(value)
+
+
+def mail(name: str) -> dict[str, Any]:
+    """Return Django's mail settings by name, none of them if the variable is empty."""
+    expected = "smtp://user:password@host:port (submission:// for STARTTLS, smtps:// for TLS)"
+    if not text(name):
+        return {}
+    value = _read(_env.dj_email_url, name, expected)
+    if not value.get("EMAIL_HOST"):
+        raise _bad(name, expected)
+    return {key: found for key, found in value.items() if key != "EMAIL_FILE_PATH"}
+
+
+def _host_of(parts: Any) -> str | None:
+    """Return the host of a split address; None if there is none or its port is no port."""
+    try:
+        return parts.hostname if parts.port is None or parts.port else None
+    except ValueError:
+        return None
+
+
+def _read(read: Callable[[str], Any], name: str, expected: str, *, is_shown: bool = False) -> Any:
+    """Return `read(name)`; a value that it refuses is reported without a trace of the value's parts."""
+    try:
+        return read(name)
+    except (EnvError, ValueError):
+        raise _bad(name, expected, text(name) if is_shown else None) from None
+
+
+def _bad(name: str, expected: str, found: str | None = None) -> ImproperlyConfigured:
+    """Return the error for a bad value; `found` only where it cannot be a secret."""
+    return ImproperlyConfigured(f"{name}: expected {expected}" + (f": {found[:40]!r}" if found is not None else ""))

@@ -1,0 +1,58 @@
+"""How a log record looks: one line, `key=value`. Never imports Django; both kinds of worker use it."""
+
+import logging
+import time
+from typing import Any
+
+FORMAT = "%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"
+
+
+class OneLine(logging.Formatter):
+    """Format a record, its traceback too, on one line: line ends are written as `\\n`."""
+
+    converter = time.gmtime
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of `record`."""
+        lines = super().format(record).replace("\r", "\\r").strip("\n")
+        return lines.replace("\n", "\\n").replace("\x1b", "\\x1b")
+
+
+class WithoutBody(logging.Filter):
+    """Drop what Celery repeats of a message that it does not know: the body may hold a seed."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Reduce a report on a message to its first line, and let it pass."""
+        if "body" in str(record.msg):
+            error = record.args[0] if isinstance(record.args, tuple) and record.args else ""
+            named = type(error).__name__ if isinstance(error, Exception) else "unknown format"
+            record.msg, record.args, record.exc_info = "message refused error=%s", (named,), None
+        return True
+
+
+def config(level: str) -> dict[str, Any]:
+    """Return the `dictConfig` of a process that logs to stderr at `level`."""
+    quiet = {"level": "WARNING"}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"()": OneLine, "format": FORMAT}},
+        "filters": {"without_body": {"()": WithoutBody}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["without_body"]},
+        },
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            # They would print a line per task, arguments or results in it.
+            "celery.worker.strategy": quiet,
+            "celery.app.trace": quiet,
+            "celery.beat": quiet,
+            "kombu": quiet,
+            "httpx": quiet,
+            "uvicorn.access": {"level": "WARNING"},
+            "django": {"handlers": [], "level": level, "propagate": True},
+            "django.server": {"handlers": [], "propagate": True},
+        },
+    }
