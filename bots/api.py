@@ -1,0 +1,247 @@
+"""Bots and their versions over HTTP: the same doors as the pages, in JSON.
+
+Also what the API of every room shares: pages of lists, and refusals that say what is wrong.
+"""
+
+from typing import Any
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import mixins, parsers, permissions, serializers, status, viewsets
+from rest_framework.exceptions import APIException
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import UserRateThrottle
+
+from bots.models import Bot, BotVersion
+from bots.uploads import UploadError
+from bots.versions import (
+    NameRefused,
+    PausedError,
+    QuotaError,
+    Refusal,
+    Unchanged,
+    add_version,
+    error_text,
+    read_file,
+)
+
+PASTED_FILE_NAME = "bot.py"
+# What others may know of: versions that passed their trial. The rest is between the owner and the site.
+PUBLIC_STATES = (BotVersion.State.READY, BotVersion.State.SET_ASIDE)
+REFUSALS = {PausedError: (503, "paused"), QuotaError: (429, "quota"), NameRefused: (400, "name")}
+
+
+class Pages(CursorPagination):
+    """Pages of a list by keyset: a page costs the same wherever it lies."""
+
+    page_size = 50
+    max_page_size = 200
+    page_size_query_param = "limit"
+    ordering = "-id"
+
+
+class Refused(APIException):
+    """A request that is understood and refused; `extra` stands beside `detail` and `code` in the answer."""
+
+    def __init__(self, detail: str, *, status_code: int, code: str, **extra: Any) -> None:
+        super().__init__(detail, code)
+        self.status_code = status_code
+        self.extra = extra
+
+
+class UploadThrottle(UserRateThrottle):
+    """How often one account may try to upload, whatever becomes of it."""
+
+    scope = "uploads"
+
+
+class BotSerializer(serializers.ModelSerializer):
+    owner = serializers.SerializerMethodField(help_text="Public name of the owner; null for a house bot.")
+    playing_version = serializers.IntegerField(
+        read_only=True, allow_null=True, help_text="Number of the newest version that may be rated."
+    )
+
+    class Meta:
+        model = Bot
+        fields = ["slug", "name", "about", "owner", "playing_version", "created_at"]
+        read_only_fields = ["slug", "name", "created_at"]
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_owner(self, bot: Bot) -> str | None:
+        return bot.owner and bot.owner.get_username()
+
+
+class VersionSerializer(serializers.ModelSerializer):
+    """A version. What only its owner may know is null for others."""
+
+    OWNERS = ("state_note", "file_name", "size", "sha256")
+
+    bot = serializers.CharField(source="bot.slug", read_only=True, help_text="The bot's slug.")
+    sha256 = serializers.CharField(source="source_id", read_only=True, allow_null=True, help_text="Owner only.")
+    size = serializers.IntegerField(read_only=True, allow_null=True, help_text="Bytes. Owner only.")
+    file_name = serializers.CharField(read_only=True, allow_null=True, help_text="Owner only.")
+    state_note = serializers.CharField(read_only=True, allow_null=True, help_text="Owner only.")
+
+    class Meta:
+        model = BotVersion
+        fields = ["bot", "number", "state", "state_note", "file_name", "size", "sha256", "uploaded_at"]
+        read_only_fields = fields
+
+    def to_representation(self, version: BotVersion) -> dict[str, Any]:
+        shown = super().to_representation(version)
+        if not is_owner(self.context["request"], version.bot):
+            shown.update(dict.fromkeys(self.OWNERS))
+        return shown
+
+
+class SourceSerializer(serializers.Serializer):
+    """A Python file, as a file or as text."""
+
+    file = serializers.FileField(required=False, allow_empty_file=True, help_text="One .py file (multipart).")
+    source = serializers.CharField(
+        required=False, trim_whitespace=False, allow_blank=True, help_text="The source as text, instead of a file."
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # NUL is for `uploads` to refuse, which says where it stands.
+        self.fields["source"].validators = []
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        if ("file" in data) == ("source" in data):
+            raise serializers.ValidationError({"file": _("Send either a file or a source.")})
+        return data
+
+
+class NewBotSerializer(SourceSerializer):
+    """A new bot with its first version."""
+
+    name = serializers.CharField(max_length=100, help_text="2 to 32 characters, unlike any name in use.")
+
+
+def is_owner(request: Request, bot: Bot) -> bool:
+    """Tell whether the caller owns `bot`; nobody owns a house bot."""
+    return bot.owner_id is not None and bot.owner_id == request.user.pk
+
+
+def own_bot(request: Request, slug: str) -> Bot:
+    """Return one of the caller's own bots; Http404 for anybody else's, as if it were not there."""
+    return get_object_or_404(Bot, slug=slug, owner_id=request.user.pk, owner__isnull=False)
+
+
+def visible_versions(request: Request, bot: Bot) -> QuerySet[BotVersion]:
+    """Return the versions of `bot` that the caller may know of, newest first."""
+    versions = bot.versions.select_related("bot").order_by("-number")
+    return versions if is_owner(request, bot) else versions.filter(state__in=PUBLIC_STATES)
+
+
+def store(request: Request, data: dict[str, Any], *, bot: Bot | None = None) -> BotVersion:
+    """Store an upload for the caller. Refused says why not, and for a syntax error where."""
+    file = data.get("file")
+    file_name = file.name if file else PASTED_FILE_NAME
+    try:
+        content = read_file(file) if file else data["source"].encode("utf-8", "surrogatepass")
+        return add_version(request.user, bot=bot, name=data.get("name", ""), file_name=file_name, data=content)
+    except UploadError as error:
+        place = {"line": error.line, "column": error.column}
+        raise Refused(error_text(error, file_name), status_code=400, code="upload", **place) from error
+    except Unchanged as refusal:
+        raise Refused(str(refusal), status_code=409, code="unchanged", version=refusal.version.number) from refusal
+    except Refusal as refusal:
+        status_code, code = REFUSALS[type(refusal)]
+        raise Refused(str(refusal), status_code=status_code, code=code) from refusal
+
+
+class BotPages(Pages):
+    ordering = "name"
+
+
+UPLOAD_PARSERS = [parsers.MultiPartParser, parsers.FormParser, parsers.JSONParser]
+SLUG = OpenApiParameter("bot", str, OpenApiParameter.PATH, description="The bot's slug.")
+
+
+@extend_schema_view(
+    list=extend_schema(summary="All bots", tags=["bots"]),
+    retrieve=extend_schema(summary="One bot", tags=["bots"]),
+    partial_update=extend_schema(summary="Change what your bot says about itself", tags=["bots"]),
+)
+class BotViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, mixins.UpdateModelMixin, viewsets.GenericViewSet[Bot]
+):
+    serializer_class = BotSerializer
+    pagination_class = BotPages
+    lookup_field = "slug"
+    lookup_value_regex = "[-a-zA-Z0-9_]+"
+    http_method_names = ["get", "head", "options", "post", "patch"]
+
+    def get_queryset(self) -> QuerySet[Bot]:
+        ready = BotVersion.objects.filter(bot=OuterRef("pk"), state=BotVersion.State.READY).order_by("-number")
+        bots = Bot.objects.select_related("owner").annotate(playing_version=Subquery(ready.values("number")[:1]))
+        if self.action == "partial_update":
+            return bots.filter(owner_id=self.request.user.pk, owner__isnull=False)
+        return bots
+
+    def get_parsers(self) -> list[parsers.BaseParser]:
+        return [parser() for parser in UPLOAD_PARSERS]
+
+    def get_throttles(self) -> list[Any]:
+        return super().get_throttles() + ([UploadThrottle()] if self.action == "create" else [])
+
+    @extend_schema(
+        summary="Upload a new bot", tags=["bots"], request=NewBotSerializer, responses={201: VersionSerializer}
+    )
+    def create(self, request: Request) -> Response:
+        """Store the first version of a new bot; it plays its trial match next."""
+        data = NewBotSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        version = store(request, data.validated_data)
+        return Response(VersionSerializer(version, context={"request": request}).data, status.HTTP_201_CREATED)
+
+
+class VersionPages(Pages):
+    ordering = "-number"
+
+
+@extend_schema(parameters=[SLUG])
+@extend_schema_view(
+    list=extend_schema(summary="Versions of a bot, newest first", tags=["bots"]),
+    retrieve=extend_schema(
+        summary="One version and the state of its trial",
+        tags=["bots"],
+        parameters=[OpenApiParameter("number", int, OpenApiParameter.PATH, description="The version's number.")],
+    ),
+)
+class VersionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[BotVersion]):
+    """Versions. Those that have not passed their trial are shown to their owner only."""
+
+    serializer_class = VersionSerializer
+    pagination_class = VersionPages
+    queryset = BotVersion.objects.none()
+    lookup_field = "number"
+    lookup_value_regex = "[0-9]{1,9}"
+    permission_classes = [permissions.IsAuthenticatedOrReadOnly]
+
+    def get_queryset(self) -> QuerySet[BotVersion]:
+        if getattr(self, "swagger_fake_view", False):
+            return BotVersion.objects.none()
+        return visible_versions(self.request, get_object_or_404(Bot, slug=self.kwargs["bot"]))
+
+    def get_parsers(self) -> list[parsers.BaseParser]:
+        return [parser() for parser in UPLOAD_PARSERS]
+
+    def get_throttles(self) -> list[Any]:
+        return super().get_throttles() + ([UploadThrottle()] if self.action == "create" else [])
+
+    @extend_schema(
+        summary="Upload the next version", tags=["bots"], request=SourceSerializer, responses={201: VersionSerializer}
+    )
+    def create(self, request: Request, bot: str) -> Response:
+        """Store the next version of one of your bots; it plays its trial match next."""
+        data = SourceSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        version = store(request, data.validated_data, bot=own_bot(request, bot))
+        return Response(self.get_serializer(version).data, status.HTTP_201_CREATED)

@@ -1,0 +1,222 @@
+"""Ladders, standings, entries and the matches of all rooms over HTTP; changes go through `registration`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import permissions, serializers, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from bots.api import Pages, Refused, own_bot
+from games.api import MatchSerializer, visible_matches, with_players
+from games.models import Match, Seat
+from ladder import registration
+from ladder.models import Entry, Ladder, Pairing
+
+
+class LadderSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = Ladder
+        fields = ["slug", "name", "about", "rules", "seats", "is_open", "round_s", "next_round_at", "rounds", "rated"]
+        read_only_fields = fields
+
+
+class EntrySerializer(serializers.ModelSerializer):
+    ladder = serializers.CharField(source="ladder.slug", read_only=True, help_text="The ladder's slug.")
+    bot = serializers.CharField(source="bot.slug", read_only=True, default=None, help_text="The bot's slug.")
+    user = serializers.CharField(source="user.username", read_only=True, default=None, help_text="A person's name.")
+    name = serializers.CharField(read_only=True)
+
+    class Meta:
+        model = Entry
+        fields = ["id", "ladder", "bot", "user", "name", "state", "rating", "pairings", "won", "drawn", "entered_at"]
+        read_only_fields = fields
+
+
+class RegistrationSerializer(serializers.Serializer):
+    """Which of your bots enters which ladder."""
+
+    bot = serializers.CharField(help_text="The slug of one of your bots.")
+    ladder = serializers.CharField(help_text="The ladder's slug.")
+
+
+class RatedSeatSerializer(serializers.Serializer):
+    """What a match's pairing did to the rating of one entrant."""
+
+    entrant = serializers.IntegerField()
+    before = serializers.FloatField()
+    after = serializers.FloatField()
+
+
+class LadderMatchSerializer(MatchSerializer):
+    """A match, and what it counted."""
+
+    AT_THE_END = (*MatchSerializer.AT_THE_END, "why_unrated")
+
+    ladder = serializers.SerializerMethodField(help_text="The ladder's slug; null for a match outside of ladders.")
+    round = serializers.SerializerMethodField()
+    why_unrated = serializers.SerializerMethodField(help_text="Empty if it is rated, or will be.")
+    rating_changes = serializers.SerializerMethodField(help_text="By entrant; empty until it is rated.")
+
+    class Meta(MatchSerializer.Meta):
+        fields = [*MatchSerializer.Meta.fields, "ladder", "round", "why_unrated", "rating_changes"]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_ladder(self, match: Match) -> str | None:
+        pairing = pairing_of(match)
+        return pairing and pairing.ladder.slug
+
+    @extend_schema_field(serializers.IntegerField(allow_null=True))
+    def get_round(self, match: Match) -> int | None:
+        pairing = pairing_of(match)
+        return pairing and pairing.round.number
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_why_unrated(self, match: Match) -> str | None:
+        pairing = pairing_of(match)
+        return pairing and pairing.why_unrated
+
+    @extend_schema_field(RatedSeatSerializer(many=True))
+    def get_rating_changes(self, match: Match) -> list[dict[str, Any]]:
+        pairing = pairing_of(match)
+        if pairing is None or match.state != Match.State.FINISHED:
+            return []
+        changes = {change.entry_id: change for change in pairing.changes.all()}
+        paired = [(one.entrant, changes.get(one.entry_id)) for one in pairing.paired_entries.all()]
+        return [
+            {"entrant": entrant, "before": change.before, "after": change.after} for entrant, change in paired if change
+        ]
+
+
+def pairing_of(match: Match) -> Pairing | None:
+    """Return the pairing that a match belongs to, if to any."""
+    paired = getattr(match, "paired", None)
+    return paired and paired.pairing
+
+
+class EntryFilter(django_filters.FilterSet):
+    ladder = django_filters.CharFilter("ladder__slug", label="The ladder's slug.")
+    bot = django_filters.CharFilter("bot__slug", label="The bot's slug.")
+    state = django_filters.ChoiceFilter(choices=Entry.State.choices)
+
+    class Meta:
+        model = Entry
+        fields = ["ladder", "bot", "state"]
+
+
+class MatchFilter(django_filters.FilterSet):
+    ladder = django_filters.CharFilter("paired__ladder__slug", label="The ladder's slug.")
+    bot = django_filters.CharFilter(method="with_bot", label="The slug of a bot that plays in it.")
+    state = django_filters.ChoiceFilter(choices=Match.State.choices)
+    kind = django_filters.ChoiceFilter(choices=Match.Kind.choices)
+
+    class Meta:
+        model = Match
+        fields = ["ladder", "bot", "state", "kind"]
+
+    def with_bot(self, matches: QuerySet[Match], name: str, slug: str) -> QuerySet[Match]:
+        return matches.filter(pk__in=Seat.objects.filter(bot__slug=slug).values("match"))
+
+
+class LadderPages(Pages):
+    ordering = "id"
+
+
+@extend_schema_view(
+    list=extend_schema(summary="All ladders", tags=["ladders"]),
+    retrieve=extend_schema(summary="One ladder", tags=["ladders"]),
+)
+class LadderViewSet(viewsets.ReadOnlyModelViewSet[Ladder]):
+    queryset = Ladder.objects.all()
+    serializer_class = LadderSerializer
+    pagination_class = LadderPages
+    lookup_field = "slug"
+    lookup_value_regex = "[-a-zA-Z0-9_]+"
+
+
+class EntryPages(Pages):
+    ordering = "id"
+
+
+@extend_schema_view(
+    list=extend_schema(summary="Entries of all ladders", tags=["entries"]),
+    retrieve=extend_schema(summary="One entry", tags=["entries"]),
+)
+class EntryViewSet(viewsets.ReadOnlyModelViewSet[Entry]):
+    queryset = Entry.objects.select_related("ladder", "bot", "user")
+    serializer_class = EntrySerializer
+    pagination_class = EntryPages
+    filterset_class = EntryFilter
+    lookup_value_regex = "[0-9]{1,18}"
+
+    @extend_schema(
+        summary="Enter one of your bots into a ladder",
+        tags=["entries"],
+        request=RegistrationSerializer,
+        responses={201: EntrySerializer},
+    )
+    def create(self, request: Request) -> Response:
+        """Enter a bot, or bring a withdrawn entry back with the rating that it had."""
+        data = RegistrationSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        bot = own_bot(request, data.validated_data["bot"])
+        ladder = get_object_or_404(Ladder, slug=data.validated_data["ladder"])
+        entry = _or_refuse(lambda: registration.register(request.user, bot, ladder))
+        return Response(self.get_serializer(entry).data, status.HTTP_201_CREATED)
+
+    @extend_schema(summary="Pause your entry", tags=["entries"], request=None, responses=EntrySerializer)
+    @action(detail=True, methods=["post"], permission_classes=[permissions.IsAuthenticated])
+    def pause(self, request: Request, pk: str) -> Response:
+        """Leave the entry out of rounds until it is resumed."""
+        return self._change(registration.pause)
+
+    @extend_schema(summary="Resume your entry", tags=["entries"], request=None, responses=EntrySerializer)
+    @action(detail=True, methods=["post"], permission_classes=[permissions.IsAuthenticated])
+    def resume(self, request: Request, pk: str) -> Response:
+        """Bring a paused entry back into the rounds."""
+        return self._change(registration.resume)
+
+    @extend_schema(summary="Withdraw your entry", tags=["entries"], request=None, responses=EntrySerializer)
+    @action(detail=True, methods=["post"], permission_classes=[permissions.IsAuthenticated])
+    def withdraw(self, request: Request, pk: str) -> Response:
+        """Take the entry out of the standings; its history and rating stay."""
+        return self._change(registration.withdraw)
+
+    def _change(self, change: Callable[[Any, Entry], None]) -> Response:
+        entry = self.get_object()
+        _or_refuse(lambda: change(self.request.user, entry))
+        return Response(self.get_serializer(entry).data)
+
+
+def _or_refuse(change: Callable[[], Any]) -> Any:
+    """Return what `change` returns, and say in the API's words why if it is not made."""
+    try:
+        return change()
+    except registration.NotRegistered as refusal:
+        raise Refused(str(refusal), status_code=409, code="not_registered") from refusal
+
+
+@extend_schema_view(
+    list=extend_schema(summary="Matches, newest first", tags=["matches"]),
+    retrieve=extend_schema(summary="One match", tags=["matches"]),
+)
+class MatchViewSet(viewsets.ReadOnlyModelViewSet[Match]):
+    """Matches. How one went is null until it has finished; trials are shown to their bot's owner only."""
+
+    queryset = Match.objects.none()
+    serializer_class = LadderMatchSerializer
+    pagination_class = Pages
+    filterset_class = MatchFilter
+    lookup_field = "code"
+    lookup_value_regex = "[0-9a-f]{16}"
+
+    def get_queryset(self) -> QuerySet[Match]:
+        matches = visible_matches(self.request.user)
+        matches = matches.select_related("paired__pairing__ladder", "paired__pairing__round")
+        return with_players(matches).prefetch_related("paired__pairing__changes", "paired__pairing__paired_entries")
