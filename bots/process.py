@@ -295,12 +295,13 @@ class BotProcess:
     # The end
 
     def _ending(self) -> Exception:
-        """Return what to raise for a bot that closed its output: its fault, or the platform's failure."""
+        """Return what to raise for a bot that ended: its fault, or the platform's failure."""
         assert self._jail is not None
         ending = self._jail.wait(ENDING_S)
         self._log.drain(self._jail.stderr)
         if ending is None:
-            return BotFault("protocol", "closed its output")
+            # bwrap holds the other end as well: no bot can bring this about by closing its own.
+            return SandboxError("bwrap closed the bot's output and lives on")
         if ending.signal is not None:
             return self._killed(ending.signal, ending.cpu_s)
         if ending.status == EXIT_MEMORY:

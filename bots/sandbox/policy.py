@@ -89,7 +89,10 @@ def _add_conditional(seccomp, rules) -> None:
     allow, arg, equal, masked = seccomp.ALLOW, seccomp.Arg, seccomp.EQ, seccomp.MASKED_EQ
     # clone3 takes its flags in memory, out of a filter's sight: ENOSYS, and glibc uses clone.
     _add(seccomp, rules, allow, "clone", arg(0, masked, CLONE_THREAD | CLONE_NAMESPACES, CLONE_THREAD))
+    # asyncio wakes itself through a pair of sockets; a message with an address could leave the pair.
     _add(seccomp, rules, allow, "socketpair", arg(0, equal, 1))
+    _add(seccomp, rules, allow, "sendto", arg(4, equal, 0))
+    _add(seccomp, rules, allow, "recvfrom")
     _add(seccomp, rules, allow, "prlimit64", arg(0, equal, 0), arg(2, equal, 0))
     # bwrap reports the end by signal n as status 128 + n: so that no bot can fake one, and with
     # it a failure of the platform, statuses from 128 up are refused.

@@ -1,0 +1,7 @@
+import os
+
+import kit
+
+kit.ready()
+os.abort()
+kit.play()

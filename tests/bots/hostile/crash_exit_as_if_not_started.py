@@ -1,0 +1,7 @@
+import os
+
+import kit
+
+kit.ready()
+os._exit(1)
+kit.play()

@@ -1,0 +1,11 @@
+import kit
+
+kit.ready()
+
+
+def fall():
+    return fall()
+
+
+fall()
+kit.play()

@@ -1,0 +1,8 @@
+import importlib
+
+import kit
+
+for name in "collections dataclasses decimal functools hashlib heapq itertools json math random re typing".split():
+    importlib.import_module(name)
+kit.ready()
+kit.play()

@@ -1,0 +1,1 @@
+hoard = bytearray(2 << 30)

@@ -1,0 +1,7 @@
+import kit
+
+kit.ready()
+hoard = []
+while True:
+    hoard.append(bytearray(1 << 20))
+kit.play()

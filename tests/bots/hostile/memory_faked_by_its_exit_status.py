@@ -1,0 +1,5 @@
+import kit
+
+kit.ready()
+raise SystemExit(77)
+kit.play()

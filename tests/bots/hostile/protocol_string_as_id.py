@@ -1,0 +1,5 @@
+import kit
+
+kit.ready()
+kit.reply('{"id":"ID","move":"d"}')
+kit.play()

@@ -1,0 +1,5 @@
+import kit
+
+kit.ready()
+kit.reply('{"id":true,"move":"d"}')
+kit.play()

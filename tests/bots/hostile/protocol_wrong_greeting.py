@@ -1,0 +1,5 @@
+import kit
+
+kit.hear()
+kit.say('{"type":"hello"}')
+kit.play()

@@ -1,0 +1,7 @@
+import kit
+
+kit.ready()
+kit.turn()
+while True:
+    pass
+kit.play()

@@ -1,0 +1,7 @@
+import time
+
+import kit
+
+kit.ready()
+time.sleep(10**6)
+kit.play()

@@ -1,0 +1,5 @@
+import kit
+
+kit.ready()
+kit.libc.chroot(b"/bot")
+kit.play()

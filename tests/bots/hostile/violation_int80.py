@@ -1,0 +1,11 @@
+import ctypes
+import mmap
+
+import kit
+
+kit.ready()
+# mov eax, 20 (getpid); int 0x80; ret
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(bytes.fromhex("b814000000cd80c3"))
+ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
+kit.play()
