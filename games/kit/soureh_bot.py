@@ -209,6 +209,11 @@ class Hand:
                 self.pile = []
                 self.reshuffles += 1
 
+    def see(self, turn: Turn) -> None:
+        """Take over what lies open at a turn, and remember what was drawn."""
+        self.up = [list(cards) for cards in turn.up]
+        self._drawn = turn.drawn
+
     def _follow_move(self, event: dict, move: str) -> None:
         seat = event["seat"]
         if move[0] == "k":
@@ -369,53 +374,60 @@ class Turn:
         return min(self.legal, key=added)
 
 
-class _Answers:
-    """Calls the author's function, or the methods of his object."""
+class Table:
+    """A bot at its table: takes the protocol's messages one by one and answers those that want it."""
 
     def __init__(self, bot) -> None:
-        self.choose = bot.choose if hasattr(bot, "choose") else bot
         self.bot = bot
+        self.choose = bot.choose if hasattr(bot, "choose") else bot
         if not callable(self.choose):
             raise TypeError(f"expected a function, or an object with a method choose(turn): {bot!r}")
+        self.game: Game | None = None
+        self.hand: Hand | None = None
 
-    def tell(self, hook: str, *values: object) -> None:
-        method = getattr(self.bot, hook, None)
-        if method is not None:
-            method(*values)
+    def answer(self, message: dict) -> dict | None:
+        """Take in a message; return the answer, or None where there is none to give."""
+        kind = message["type"]
+        if kind == "turn":
+            return {"id": message["id"], "move": self._decide(message)}
+        if kind == "hand":
+            self.hand = Hand(message, self.game)
+            self._tell("on_hand", self.hand)
+        elif kind == "hello":
+            self.game = Game(message)
+            self._tell("on_hello", self.game)
+            return {"type": "ready"}
+        elif kind in ("hand_end", "game_end"):
+            self._tell("on_" + kind, message)
+        return None
 
-    def decide(self, turn: Turn) -> str:
+    def _decide(self, message: dict) -> str:
+        self.hand.follow(message["events"])
+        turn = Turn(message, self.game, self.hand)
+        self.hand.see(turn)
         move = self.choose(turn)
         if move not in turn.legal:
             log(f"soureh_bot: expected one of {' '.join(turn.legal)}: {move!r}")
         return move
 
+    def _tell(self, hook: str, news) -> None:
+        method = getattr(self.bot, hook, None)
+        if method is not None:
+            method(news)
+
 
 def play(bot, messages, send) -> None:
     """Play one match: answer the protocol's messages (an iterable of dicts) through `send(dict)`.
 
-    `run` is this on stdin and stdout; tests may call it with lists.
+    `run` is this on stdin and stdout; to test a bot give it lists.
     """
-    answers = _Answers(bot)
-    game = hand = None
+    table = Table(bot)
     for message in messages:
-        kind = message["type"]
-        if kind == "turn":
-            hand.follow(message["events"])
-            turn = Turn(message, game, hand)
-            hand.up = [list(cards) for cards in turn.up]
-            hand._drawn = turn.drawn
-            send({"id": turn.id, "move": answers.decide(turn)})
-        elif kind == "hand":
-            hand = Hand(message, game)
-            answers.tell("on_hand", hand)
-        elif kind == "hello":
-            game = Game(message)
-            answers.tell("on_hello", game)
-            send({"type": "ready"})
-        elif kind == "hand_end" or kind == "game_end":
-            answers.tell("on_" + kind, message)
-        elif kind == "bye":
+        if message["type"] == "bye":
             return
+        answer = table.answer(message)
+        if answer is not None:
+            send(answer)
 
 
 def run(bot) -> None:
