@@ -53,6 +53,7 @@ class Match(models.Model):
     # carries the number that it was made for, and only one task per number is taken.
     attempt = models.PositiveIntegerField(default=0)
     lost_attempts = models.PositiveSmallIntegerField(default=0)
+    silent_losses = models.PositiveSmallIntegerField(default=0)  # of these, those without a word from the worker
     worker = models.CharField(max_length=80, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
     heard_at = models.DateTimeField(null=True, blank=True)  # last sign of life of the running attempt

@@ -1,0 +1,287 @@
+"""The single door through which every match ends: finished, or void.
+
+Every ending is one transaction that begins with a conditional update of the match's row; whoever comes
+second changes nothing and is told so. From a worker come decisions, times, faults and logs only. The record
+is built by replaying them, and verified, before anything is written: one that does not hold is our
+failure and costs an attempt, never a bot's place.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from bots.models import BotVersion
+from games import broker, trials
+from games.engine import Game, IllegalMove, InvalidRecord, Rules, Seating, draw_seats, fixed_seats, record, replay
+from games.findings import note
+from games.models import Match, Move, Record, Seat, SeatLog
+from games.outcome import BadOutcome, Outcome, ReportedFault, parse_outcome
+from games.signals import match_finished
+
+logger = logging.getLogger(__name__)
+
+MAX_LOST = 3
+SET_ASIDE_AFTER = 2  # matches that were void after losing every attempt without a word
+SHOW_MAX_MS = 5 * 60 * 1000
+BACKOFF_S = 2
+RUNNING = (Match.State.QUEUED, Match.State.PLAYING)
+State = Match.State
+
+
+def finish_match(match_id: int, attempt: int, outcome: Mapping[str, Any]) -> bool:
+    """End a bots' match with what its attempt reported; False if that attempt no longer counts, or does not hold."""
+    match = Match.objects.filter(pk=match_id, attempt=attempt, state__in=RUNNING).exclude(kind=Match.Kind.TABLE).first()
+    if match is None:
+        logger.info("late result dropped match_id=%s attempt=%s", match_id, attempt)
+        return False
+    try:
+        parsed = parse_outcome(outcome)
+        game = fold(match, parsed.moves, [fault.public() for fault in parsed.faults])
+        players = list(match.players.select_related("version"))
+        doc = make_record(match, game, players, parsed.ms)
+    except (BadOutcome, IllegalMove, InvalidRecord, ValueError) as error:
+        logger.error("result does not hold match=%s attempt=%s error=%s", match.code, attempt, error)
+        lose_attempt(match_id, attempt, what="failed", detail=f"the result does not hold: {error}")
+        return False
+    with transaction.atomic():
+        return _end_bots_match(match, game, doc, players, parsed)
+
+
+def fold(match: Match, moves: Sequence[str], faults: Sequence[Mapping[str, Any]]) -> Game:
+    """Return the game that the row's rules and seeds make with these decisions and faults.
+
+    Raises:
+        IllegalMove, InvalidRecord, ValueError: they do not make one.
+    """
+    seed = bytes(match.server_seed)
+    return replay(Rules.from_json(match.rules), match.seats, seed, tuple(match.player_seeds), moves, faults)
+
+
+def seating_of(match: Match) -> Seating:
+    """Return who sits where, by the row."""
+    if match.seating == "draw":
+        return draw_seats(bytes(match.server_seed), tuple(match.player_seeds))
+    return fixed_seats(match.seats)
+
+
+def make_record(match: Match, game: Game, players: Sequence[Seat], ms: Sequence[int]) -> dict[str, Any]:
+    """Return the verified record of a game that is over.
+
+    Raises:
+        InvalidRecord: it does not hold, or the game is not over.
+    """
+    if game.result is None:
+        raise InvalidRecord(f"expected a game that is over: decision {game.decisions_made + 1} is pending")
+    seating = seating_of(match)
+    by_entrant = {player.entrant: player for player in players}
+    doc = record.build(
+        game,
+        id=match.code,
+        played=(match.started_at or timezone.now()).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seats=[_recorded_seat(by_entrant[entrant]) for entrant in seating.order],
+        seating=seating,
+        ms=list(ms),
+    )
+    record.verify(doc)
+    return doc
+
+
+def _recorded_seat(player: Seat) -> dict[str, str]:
+    if player.version is None:
+        return {"name": player.name, "kind": "human"}
+    number, sha256 = str(player.version.number), player.version.source_id
+    return {"name": player.name, "kind": "bot", "version": number, "sha256": sha256}
+
+
+def _end_bots_match(
+    match: Match, game: Game, doc: Mapping[str, Any], players: Sequence[Seat], parsed: Outcome
+) -> bool:
+    now = timezone.now()
+    row = Match.objects.filter(pk=match.pk, attempt=match.attempt, state__in=RUNNING)
+    figures = _show_figures(game, now) if match.is_showcase else _final_figures(doc, now)
+    if not row.update(**figures):
+        logger.info("second result dropped match=%s attempt=%s", match.code, match.attempt)
+        return False
+    order = seating_of(match).order
+    for player in players:
+        player.seat = order.index(player.entrant)
+    # While it is on show nothing of how it ends stands in a column that a list might print.
+    if not match.is_showcase:
+        _place(players, doc)
+    Seat.objects.bulk_update(players, ["seat", "place", "total", "fault"])
+    Record.objects.create(match=match, packed=record.pack(doc))
+    keep_logs(players, parsed.logs, parsed.faults)
+    if match.is_showcase:
+        logger.info("match on show match=%s attempt=%s", match.code, match.attempt)
+        transaction.on_commit(partial(broker.notify_table, match.code), robust=True)
+    else:
+        _close(match, State.FINISHED)
+    return True
+
+
+def _show_figures(game: Game, now: datetime) -> dict[str, Any]:
+    decisions = max(1, game.decisions_made)
+    pace_ms = min(settings.SHOWCASE_PACE_MS, SHOW_MAX_MS // decisions)
+    until = now + timedelta(milliseconds=pace_ms * decisions)
+    return {"state": State.SHOWING, "show_from": now, "show_ms": pace_ms, "show_until": until}
+
+
+def _final_figures(doc: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    return {
+        "state": State.FINISHED,
+        "decisions": sum(len(hand["moves"]) for hand in doc["hands"]),
+        "hands": len(doc["hands"]),
+        "faults": doc["faults"],
+        "how": doc["result"]["how"],
+        "finished_at": now,
+        "awaits": "",
+    }
+
+
+def _place(players: Sequence[Seat], doc: Mapping[str, Any]) -> None:
+    faults = {fault["seat"]: fault["kind"] for fault in doc["faults"]}
+    for player in players:
+        player.place = doc["result"]["places"][player.seat]
+        player.total = doc["result"]["totals"][player.seat]
+        player.fault = faults.get(player.seat, "")
+
+
+def keep_logs(players: Sequence[Seat], logs: Sequence[str], faults: Sequence[ReportedFault]) -> None:
+    """Store what bots wrote and how they faulted; at a table each of their turns adds to it."""
+    details = {fault.seat: fault.private for fault in faults}
+    for player in players:
+        text = logs[player.seat] if player.seat is not None and player.seat < len(logs) else ""
+        detail = details.get(player.seat, "")
+        if player.version_id is None or not (text or detail):
+            continue
+        log, is_new = SeatLog.objects.get_or_create(seat=player, defaults={"stderr": text, "fault_detail": detail})
+        if not is_new:
+            log.stderr = (log.stderr + text)[-65_536:]
+            log.fault_detail = detail or log.fault_detail
+            log.save(update_fields=["stderr", "fault_detail"])
+
+
+def _close(match: Match, state: str) -> None:
+    """Do what every ending does last, still inside its transaction."""
+    if match.kind == Match.Kind.TRIAL and state == State.FINISHED:
+        trials.conclude(match.pk)
+    logger.info("match ended match=%s state=%s attempt=%s", match.code, state, match.attempt)
+    transaction.on_commit(partial(_announce, match.pk, match.code, state), robust=True)
+
+
+def _announce(match_id: int, code: str, state: str) -> None:
+    match_finished.send_robust(sender=Match, match_id=match_id, state=state)
+    broker.notify_table(code)
+    broker.put_attempt(code, broker.OVER)
+
+
+def finish_table(match: Match, game: Game, ms: Sequence[int]) -> bool:
+    """End a human table whose last decision has just been accepted, inside the caller's transaction.
+
+    Raises:
+        InvalidRecord: the record does not hold.
+    """
+    players = list(match.players.select_related("version"))
+    doc = make_record(match, game, players, ms)
+    row = Match.objects.filter(pk=match.pk, attempt=match.attempt, state=State.PLAYING)
+    if not row.update(**_final_figures(doc, timezone.now())):
+        return False
+    _place(players, doc)
+    Seat.objects.bulk_update(players, ["place", "total", "fault"])
+    Record.objects.create(match=match, packed=record.pack(doc))
+    Move.objects.filter(match=match).delete()
+    _close(match, State.FINISHED)
+    return True
+
+
+def finish_show(match_id: int) -> bool:
+    """End a showcase: what its record holds becomes public, and it is announced."""
+    match = Match.objects.select_related("record").filter(pk=match_id, state=State.SHOWING).first()
+    if match is None:
+        return False
+    doc = record.unpack(bytes(match.record.packed))
+    with transaction.atomic():
+        if not Match.objects.filter(pk=match_id, state=State.SHOWING).update(**_final_figures(doc, timezone.now())):
+            return False
+        players = list(match.players.all())
+        _place(players, doc)
+        Seat.objects.bulk_update(players, ["place", "total", "fault"])
+        _close(match, State.FINISHED)
+        return True
+
+
+def release_shows() -> int:
+    """Finish every showcase whose last decision has been shown; return how many."""
+    over = Match.objects.filter(state=State.SHOWING, show_until__lte=timezone.now()).values_list("pk", flat=True)
+    return sum(finish_show(match_id) for match_id in over)
+
+
+def void_match(match_id: int, why: str, *, only: Q | None = None) -> bool:
+    """End a match without a result. `why` is platform, idle, gone or operator; `only` narrows the rows that still may.
+
+    False if it has ended already, or `only` does not hold any more.
+    """
+    with transaction.atomic():
+        row = Match.objects.filter(only or Q(), pk=match_id, state__in=Match.UNFINISHED)
+        if not row.update(state=State.VOID, how=why, finished_at=timezone.now(), awaits=""):
+            return False
+        match = Match.objects.get(pk=match_id)
+        Move.objects.filter(match=match).delete()
+        note("void", match.code, why)
+        _close(match, State.VOID)
+        if why == "platform":
+            _set_aside_killers(match)
+        return True
+
+
+def lose_attempt(match_id: int, attempt: int, *, what: str, detail: str, only: Q | None = None) -> bool:
+    """Count an attempt as lost: the match is played again from its seed, or is void after three.
+
+    `what` is lost (silence) or failed (the worker said so). False if that attempt no longer counts.
+    """
+    running = Q(only or Q(), attempt=attempt, state__in=RUNNING)
+    match = Match.objects.filter(running, pk=match_id).exclude(kind=Match.Kind.TABLE).first()
+    if match is None:
+        return False
+    lost, silent = match.lost_attempts + 1, match.silent_losses + (what == "lost")
+    wait_s = BACKOFF_S**lost if what == "failed" else 0
+    with transaction.atomic():
+        updated = Match.objects.filter(running, pk=match_id, lost_attempts=match.lost_attempts).update(
+            state=State.WAITING,
+            lost_attempts=lost,
+            silent_losses=silent,
+            wait_until=timezone.now() + timedelta(seconds=wait_s),
+            heard_at=None,
+        )
+        if not updated:
+            return False
+        note(what, match.code, f"attempt {attempt} on {match.worker or 'no worker'}: {detail}")
+        if lost >= MAX_LOST:
+            void_match(match_id, "platform")
+    logger.warning("attempt %s match=%s attempt=%s lost=%s", what, match.code, attempt, lost)
+    return True
+
+
+def _set_aside_killers(match: Match) -> None:
+    """Set aside a version that was in two matches whose every attempt took its worker along.
+
+    House bots sit in every trial and are ours to mend: they are not set aside for the company they keep.
+    """
+    versions = BotVersion.objects.filter(seats__match=match, bot__owner__isnull=False)
+    for version in versions.exclude(state=BotVersion.State.SET_ASIDE):
+        killed = Match.objects.filter(players__version=version, how="platform", silent_losses__gte=MAX_LOST).count()
+        if killed < SET_ASIDE_AFTER:
+            continue
+        BotVersion.objects.filter(pk=version.pk).update(
+            state=BotVersion.State.SET_ASIDE,
+            state_note="Two of its matches were lost with their workers; the operators will look at it.",
+        )
+        note("set_aside", f"version {version.pk}", f"in {killed} matches that lost every attempt")
+        logger.warning("version set aside version_id=%s matches=%s", version.pk, killed)

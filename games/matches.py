@@ -1,0 +1,103 @@
+"""Create matches, and write the jobs by which sandboxed workers play them. Nothing here decides who plays when."""
+
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+
+from bots.sandbox.limits import Limits
+from games import broker
+from games.engine import Rules, commitment
+from games.models import Match, Seat
+
+logger = logging.getLogger(__name__)
+
+SEED_BYTES = 32
+
+
+def create_match(
+    *,
+    kind: str,
+    rules: Mapping[str, Any],
+    entrants: Sequence[Mapping[str, Any]],
+    seating: str = "draw",
+    share: str = "",
+    is_showcase: bool = False,
+    server_seed: bytes | None = None,
+) -> Match:
+    """Insert a match and its seats, in the caller's transaction; the dispatcher hears of it on commit.
+
+    `rules` are options as `Rules.from_json` takes them. `entrants` are 2 to 4, in order of entry: each
+    {"version": BotVersion} or {"user": User}, and {"name"} if it is to go by another than its own. `share` is whose part
+    of the workers it takes. `server_seed` (32 bytes) is drawn, unless it is a duplicate's.
+
+    Raises:
+        RulesError: an option is unknown or has a value that it does not allow.
+        ValueError: the number of entrants or the seating is none.
+    """
+    if not 2 <= len(entrants) <= 4:
+        raise ValueError(f"expected 2 to 4 entrants: {len(entrants)}")
+    if seating not in ("draw", "fixed"):
+        raise ValueError(f"expected draw or fixed: {seating!r}")
+    seed = secrets.token_bytes(SEED_BYTES) if server_seed is None else server_seed
+    match = Match.objects.create(
+        kind=kind,
+        state=Match.State.OPEN if kind == Match.Kind.TABLE else Match.State.WAITING,
+        rules=Rules.from_json(rules).to_json(),
+        seats=len(entrants),
+        seating=seating,
+        server_seed=seed,
+        commitment=commitment(seed),
+        player_seeds=[""] * len(entrants),
+        share=share,
+        is_showcase=is_showcase,
+    )
+    Seat.objects.bulk_create(_seat(match, number, entrant) for number, entrant in enumerate(entrants))
+    if match.state == Match.State.WAITING:
+        transaction.on_commit(nudge, robust=True)
+    return match
+
+
+def _seat(match: Match, number: int, entrant: Mapping[str, Any]) -> Seat:
+    version, user = entrant.get("version"), entrant.get("user")
+    name = entrant.get("name") or (version.bot.name if version else user.username)
+    return Seat(match=match, entrant=number, name=name, bot=version and version.bot, version=version, user=user)
+
+
+def nudge() -> None:
+    """Have the dispatcher look at once, rather than at its next tick."""
+    broker.send("games.tasks.dispatch", queue="results", shown="()", expires_s=2)
+
+
+def players_of(match: Match) -> list[Seat]:
+    """Return the seats of a match in order of entry, with their versions. One query."""
+    return list(match.players.select_related("version").order_by("entrant"))
+
+
+def make_job(match: Match, players: Sequence[Seat]) -> dict[str, Any]:
+    """Return all that the referee needs for `match`; it holds the seed, and goes to sandboxed workers only."""
+    return {
+        "match": match.code,
+        "attempt": match.attempt,
+        "rules": match.rules,
+        "server_seed": bytes(match.server_seed).hex(),
+        "player_seeds": match.player_seeds,
+        "seating": match.seating,
+        "entrants": [_entrant(player) for player in players],
+        "limits": Limits().to_json(),
+        "moves": [],
+        "faults": [],
+    }
+
+
+def _entrant(player: Seat) -> dict[str, Any]:
+    if player.version is None:
+        return {"name": player.name, "kind": "human"}
+    return {"name": player.name, "kind": "bot", "sha256": player.version.source_id}
+
+
+def is_playable(players: Sequence[Seat]) -> bool:
+    """Tell whether every seat still has its person or its version; either may have been deleted."""
+    return all(player.version_id or player.user_id for player in players)

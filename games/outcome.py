@@ -1,0 +1,91 @@
+"""Take apart what a sandboxed worker reports. It comes from where hostile code runs, so it is hostile until parsed.
+
+Only decisions, times, faults and logs are taken; everything else about a match is its row's.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from games.engine import FAULT_KINDS
+
+PEOPLE_FAULTS = frozenset({"resigned", "left"})
+BOT_FAULTS = frozenset(FAULT_KINDS) - PEOPLE_FAULTS
+DETAIL_CHARS = 200
+PRIVATE_CHARS = 4000
+LOG_CHARS = 65_536
+
+Text = Annotated[str, msgspec.Meta(max_length=1_000_000)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
+
+
+class BadOutcome(ValueError):
+    """A report that is not one, or that does not hold: our failure, never a bot's."""
+
+
+class ReportedFault(msgspec.Struct):
+    """A fault as reported: `detail` is public, `private` is for the owner of the seat's bot."""
+
+    seat: Annotated[int, msgspec.Meta(ge=0, le=3)]
+    kind: Annotated[str, msgspec.Meta(max_length=10)]
+    turn: Number
+    hand: Number = 0
+    detail: Text = ""
+    private: Text = ""
+
+    def public(self) -> dict[str, Any]:
+        """Return what everybody may see, as the engine's fold takes it."""
+        return {"seat": self.seat, "kind": self.kind, "hand": self.hand, "turn": self.turn, "detail": self.detail}
+
+
+class Action(msgspec.Struct):
+    """What a person did at a table: opened it, decided, or resigned."""
+
+    do: Literal["open", "move", "resign"]
+    seat: Annotated[int, msgspec.Meta(ge=0, le=3)] = 0
+    id: Number = 0
+    move: Annotated[str, msgspec.Meta(max_length=8)] = ""
+
+
+class Rejection(msgspec.Struct):
+    """Why a person's action was not taken."""
+
+    code: Literal["not_your_turn", "illegal", "stale", "finished"]
+    detail: Annotated[str, msgspec.Meta(max_length=DETAIL_CHARS)] = ""
+
+
+class Outcome(msgspec.Struct):
+    """What was played: parallel lists of decisions and their milliseconds, faults in order, bots' logs by seat."""
+
+    moves: Annotated[list[Annotated[str, msgspec.Meta(max_length=8)]], msgspec.Meta(max_length=500_000)]
+    ms: Annotated[list[Number], msgspec.Meta(max_length=500_000)]
+    faults: Annotated[list[ReportedFault], msgspec.Meta(max_length=4)]
+    logs: Annotated[list[Text], msgspec.Meta(max_length=4)] = []
+    action: Action | None = None
+    rejected: Rejection | None = None
+
+
+def parse_outcome(report: Any, *, kinds: frozenset[str] = BOT_FAULTS) -> Outcome:
+    """Return a report's outcome, its texts cut to what is kept.
+
+    Raises:
+        BadOutcome: a type, a length or a bound is wrong, or a fault is not one of `kinds`.
+    """
+    try:
+        outcome = msgspec.convert(report, Outcome)
+    except msgspec.ValidationError as error:
+        raise BadOutcome(str(error)) from error
+    if len(outcome.moves) != len(outcome.ms):
+        raise BadOutcome(f"expected a time for each of {len(outcome.moves)} decisions: {len(outcome.ms)}")
+    for fault in outcome.faults:
+        if fault.kind not in kinds:
+            raise BadOutcome(f"expected a fault of {', '.join(sorted(kinds))}: {fault.kind!r}")
+        fault.detail = keep_text(fault.detail, DETAIL_CHARS)
+        fault.private = keep_text(fault.private, PRIVATE_CHARS)
+    outcome.logs = [keep_text(log, LOG_CHARS) for log in outcome.logs]
+    return outcome
+
+
+def keep_text(text: str, length: int) -> str:
+    """Return a bot's text as a database can keep it: no NUL, no lone surrogate, at most `length` characters."""
+    return text[:length].replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,346 @@
+"""Human tables: open one, deal, decide, resign; what the engine made of it, accepted once; what got lost, sent again.
+
+A table is event-sourced. Whatever a person does goes to a sandboxed worker together with the table's number of
+changes so far (`Match.attempt`); what comes back is accepted by compare-and-set on that number, or dropped whole.
+The web process decides nothing: it folds accepted rows into views.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from bots.models import Bot, BotVersion
+from bots.versions import playable_versions
+from games import broker
+from games.dispatch import put_sources
+from games.engine import Game, IllegalMove, InvalidRecord, Rules
+from games.engine.game import apply_faults, check_autopilot
+from games.engine.shuffle import PLAYER_SEED_MAX
+from games.findings import note
+from games.finish import MAX_LOST, finish_table, fold, keep_logs, seating_of, void_match
+from games.matches import create_match, make_job, players_of
+from games.models import Match, Move, Seat
+from games.outcome import BOT_FAULTS, PEOPLE_FAULTS, BadOutcome, Outcome, parse_outcome
+
+logger = logging.getLogger(__name__)
+
+TABLES_PER_DAY = 100
+CLICK_EXPIRES_S = 60
+ANSWERS_EXPIRES_S = 600
+State, Kind = Match.State, Match.Kind
+RUNNING = (State.OPEN, State.PLAYING)
+
+
+class TableRefused(Exception):
+    """A table that is not opened, or a wish that is not granted; the text is a sentence for the user."""
+
+
+# Opened
+
+
+def house_bots() -> dict[str, BotVersion]:
+    """Return the versions that sit at people's tables, by their bots' names."""
+    house = dict(Bot.objects.filter(owner=None).order_by("name").values_list("pk", "name"))
+    return {house[bot_id]: version for bot_id, version in sorted(playable_versions(house).items())}
+
+
+def running_table(user: Any) -> Match | None:
+    """Return the table at which `user` still sits, or None."""
+    return Match.objects.filter(kind=Kind.TABLE, state__in=RUNNING, players__user=user).order_by("-id").first()
+
+
+def open_table(user: Any, *, opponents: Sequence[BotVersion], rules: Rules) -> Match:
+    """Open a table of `user` and 1 to 3 house bots; its commitment is public from now on, the cards are not dealt yet.
+
+    Raises:
+        TableRefused: the user sits at a table already, or has opened as many as a day allows.
+    """
+    if not 1 <= len(opponents) <= 3:
+        raise TableRefused(_("Please choose one to three bots to play against."))
+    with transaction.atomic():
+        # Locking the person makes two requests at once queue, so that both cannot open a table.
+        get_user_model().objects.select_for_update().get(pk=user.pk)
+        if running_table(user) is not None:
+            raise TableRefused(_("You are still sitting at a table. Finish that game, or resign it, first."))
+        since = timezone.now() - timedelta(days=1)
+        if Match.objects.filter(kind=Kind.TABLE, players__user=user, created_at__gt=since).count() >= TABLES_PER_DAY:
+            raise TableRefused(_("You have opened as many tables as a day allows. Please come back tomorrow."))
+        match = create_match(
+            kind=Kind.TABLE,
+            rules=rules.to_json(),
+            entrants=[{"user": user}, *({"version": version} for version in opponents)],
+            share=f"owner:{user.pk}",
+        )
+    logger.info("table opened match=%s seats=%s", match.code, match.seats)
+    return match
+
+
+def set_player_seed(match: Match, user: Any, player_seed: str) -> None:
+    """Take a person's own part of the shuffle, before the seats are drawn.
+
+    Raises:
+        TableRefused: it is no seed, the seats have been drawn, or the user does not sit here.
+    """
+    if len(player_seed) > PLAYER_SEED_MAX or not (player_seed.isascii() and (player_seed.isprintable())):
+        raise TableRefused(_("Your seed may have up to 64 characters: letters, digits and signs without accents."))
+    with transaction.atomic():
+        row = Match.objects.select_for_update().filter(pk=match.pk, state=State.OPEN, awaits="").first()
+        player = Seat.objects.filter(match=match, user=user).first()
+        if row is None or player is None:
+            raise TableRefused(_("The seats have been drawn already; seeds are taken before that."))
+        row.player_seeds[player.entrant] = player_seed
+        row.save(update_fields=["player_seeds"])
+    match.player_seeds = row.player_seeds
+
+
+def deal(match: Match) -> bool:
+    """Have the seats drawn and the first hand dealt; False if that is under way already."""
+    now = timezone.now()
+    row = Match.objects.filter(pk=match.pk, state=State.OPEN, awaits="")
+    if not row.update(awaits="seating", sent_at=now, started_at=now, moved_at=now):
+        return False
+    transaction.on_commit(partial(_send_opening, match.pk), robust=True)
+    return True
+
+
+def _send_opening(match_id: int) -> None:
+    match = Match.objects.get(pk=match_id)
+    _send_action(match, players_of(match), [], {"do": "open"})
+
+
+# Played
+
+
+def seat_of(match: Match, user: Any) -> int | None:
+    """Return the seat of `user` at a table whose seats are drawn, or None."""
+    if user is None or not user.is_authenticated:
+        return None
+    return Seat.objects.filter(match=match, user=user).values_list("seat", flat=True).first()
+
+
+def moves_of(match: Match, after: int = 0) -> list[str]:
+    """Return the accepted decisions of a running table from number `after` + 1 on."""
+    return list(match.moves.filter(number__gt=after).order_by("number").values_list("move", flat=True))
+
+
+def decide(match: Match, seat: int, *, id: int, move: str) -> bool:
+    """Send a person's decision to the engine; the answer comes to his socket. False if the broker is away."""
+    action = {"do": "move", "seat": seat, "id": id, "move": move}
+    return _send_action(match, players_of(match), moves_of(match), action)
+
+
+def resign(match: Match, seat: int) -> bool:
+    """Send a person's resignation to the engine. False if the broker is away."""
+    return _send_action(match, players_of(match), moves_of(match), {"do": "resign", "seat": seat})
+
+
+def _send_action(match: Match, players: Sequence[Seat], moves: Sequence[str], action: Mapping[str, Any]) -> bool:
+    job = make_job(match, players) | {"moves": list(moves), "faults": match.faults, "action": dict(action)}
+    shown = f"({match.code!r}, {match.attempt}, {action['do']!r})"
+    return broker.send("sandbox.table_move", job, queue="tables", shown=shown, expires_s=CLICK_EXPIRES_S)
+
+
+def _ask_bots(match_id: int) -> None:
+    """Send a table's bots their turns."""
+    match = Match.objects.filter(pk=match_id, state=State.PLAYING, awaits="bots").first()
+    if match is None:
+        return
+    job = make_job(match, players_of(match)) | {"moves": moves_of(match), "faults": match.faults}
+    shown = f"({match.code!r}, {match.attempt})"
+    if put_sources(job):
+        broker.send("sandbox.bot_answers", job, queue="answers", shown=shown, expires_s=ANSWERS_EXPIRES_S)
+
+
+# Accepted
+
+
+def accept(code: str, attempt: int, report: Mapping[str, Any]) -> bool:
+    """Take what the engine made of the table's change number `attempt`; False if it was refused, late or does not hold.
+
+    A losing batch is dropped whole; a person whose decision it was is told so, alone.
+    """
+    match = Match.objects.filter(code=code, kind=Kind.TABLE).first()
+    if match is None:
+        return False
+    try:
+        parsed = parse_outcome(report, kinds=BOT_FAULTS | PEOPLE_FAULTS)
+        if match.attempt != attempt or match.state not in RUNNING:
+            return _drop(match, parsed)
+        if parsed.rejected is not None:
+            return _reject(match, parsed, parsed.rejected.code, parsed.rejected.detail)
+        game = _apply(match, parsed)
+        return _store(match, game, parsed) or _drop(match, parsed)
+    except (BadOutcome, IllegalMove, InvalidRecord, ValueError) as error:
+        logger.error("table result does not hold match=%s attempt=%s error=%s", code, attempt, error)
+        note_failure(code, attempt, f"the result does not hold: {error}")
+        return False
+
+
+def _apply(match: Match, parsed: Outcome) -> Game:
+    """Return the game after a batch, having checked who decided what.
+
+    Raises:
+        IllegalMove, InvalidRecord, BadOutcome: it does not follow from the table's rows.
+    """
+    people = set(match.players.filter(user__isnull=False).values_list("seat", flat=True))
+    action = parsed.action
+    for fault in parsed.faults:
+        of_person = action is not None and action.do == "resign" and fault.seat == action.seat
+        if (fault.kind in PEOPLE_FAULTS) != of_person or (fault.seat in people) != of_person:
+            raise BadOutcome(f"expected no fault {fault.kind} of seat {fault.seat}")
+    game = fold(match, moves_of(match), match.faults)
+    waiting: list[Mapping[str, Any]] = [fault.public() for fault in reversed(parsed.faults)]
+    apply_faults(game, waiting)
+    for number, move in enumerate(parsed.moves):
+        _check_mover(game, parsed, people, is_first=number == 0)
+        check_autopilot(game, move)
+        game.play(move)
+        apply_faults(game, waiting)
+    if waiting:
+        raise BadOutcome("expected no fault after the last decision")
+    return game
+
+
+def _check_mover(game: Game, parsed: Outcome, people: set[int], *, is_first: bool) -> None:
+    """Let bots decide in their answers only, and a person only by his own action."""
+    decision, action = game.decision, parsed.action
+    if decision is None or game.autopilot() is not None:
+        return
+    if action is None:
+        is_allowed = decision.seat not in people
+    else:
+        is_own = (action.do, action.seat, action.id) == ("move", decision.seat, decision.id)
+        is_allowed = is_first and is_own and decision.seat in people
+    if not is_allowed:
+        raise BadOutcome(f"expected no decision of seat {decision.seat}")
+
+
+def _store(match: Match, game: Game, parsed: Outcome) -> bool:
+    """Write a batch by compare-and-set on the table's number; False if another was faster."""
+    now = timezone.now()
+    ms = list(parsed.ms)
+    if parsed.action is not None and parsed.action.do == "move" and ms:
+        ms[0] = max(0, round((now - (match.moved_at or now)).total_seconds() * 1000))
+    with transaction.atomic():
+        row = Match.objects.filter(pk=match.pk, attempt=match.attempt, state=match.state)
+        if not row.update(**_figures(match, game, now)):
+            return False
+        if parsed.action is not None and parsed.action.do == "open":
+            _seat_people(match)
+        first = match.decisions + 1
+        Move.objects.bulk_create(
+            Move(match=match, number=number, move=move, elapsed_ms=elapsed_ms)
+            for number, (move, elapsed_ms) in enumerate(zip(parsed.moves, ms, strict=True), first)
+        )
+        match.refresh_from_db()
+        keep_logs(list(match.players.all()), parsed.logs, parsed.faults)
+        if game.result is not None:
+            finish_table(match, game, list(match.moves.order_by("number").values_list("elapsed_ms", flat=True)))
+            return True
+        transaction.on_commit(partial(broker.notify_table, match.code), robust=True)
+        if match.awaits == "bots":
+            transaction.on_commit(partial(_ask_bots, match.pk), robust=True)
+    logger.info("table changed match=%s attempt=%s decisions=%s", match.code, match.attempt, match.decisions)
+    return True
+
+
+def _figures(match: Match, game: Game, now: Any) -> dict[str, Any]:
+    return {
+        "attempt": match.attempt + 1,
+        "state": State.PLAYING,
+        "decisions": game.decisions_made,
+        "faults": [fault._asdict() for fault in game.faults],
+        "awaits": _awaits(match, game),
+        "moved_at": now,
+        "sent_at": now,
+        "heard_at": None,
+        "lost_attempts": 0,
+    }
+
+
+def _awaits(match: Match, game: Game) -> str:
+    """Say for whom the table waits: the seat that decides holds a person or a bot."""
+    if game.decision is None:
+        return ""
+    entrant = seating_of(match).order[game.decision.seat]
+    return "person" if match.players.filter(entrant=entrant, user__isnull=False).exists() else "bots"
+
+
+def _seat_people(match: Match) -> None:
+    order = seating_of(match).order
+    players = list(match.players.all())
+    for player in players:
+        player.seat = order.index(player.entrant)
+    Seat.objects.bulk_update(players, ["seat"])
+
+
+def _drop(match: Match, parsed: Outcome) -> bool:
+    """Drop a batch that came too late; a decision that stands already needs no word. Always False."""
+    action = parsed.action
+    logger.info("late change dropped match=%s", match.code)
+    if action is None or action.do != "move":
+        return False
+    if match.moves.filter(number=action.id, move=action.move).exists():
+        return False
+    over = match.is_over
+    return _reject(match, parsed, "finished" if over else "stale", "the game is over" if over else "the table moved on")
+
+
+def _reject(match: Match, parsed: Outcome, code: str, detail: str) -> bool:
+    """Tell the person whose action it was, and nobody else, that it was not taken. Always False."""
+    action = parsed.action
+    if action is not None:
+        content = {"seat": action.seat, "id": action.id, "reason": code, "detail": detail}
+        broker.notify_table(match.code, "table.rejected", **content)
+    return False
+
+
+# Lost
+
+
+def note_failure(code: str, attempt: int, reason: str) -> None:
+    """Count a failure of ours at a table: after three in a row it is void; until then the sweep sends again."""
+    row = Match.objects.filter(code=code, kind=Kind.TABLE, attempt=attempt, state__in=RUNNING)
+    match = row.first()
+    if match is None or not row.filter(lost_attempts=match.lost_attempts).update(lost_attempts=match.lost_attempts + 1):
+        return
+    note("failed", code, f"change {attempt}: {reason}")
+    logger.warning("table failed match=%s attempt=%s reason=%s", code, attempt, reason)
+    if match.lost_attempts + 1 >= MAX_LOST:
+        void_match(match.pk, "platform", only=Q(attempt=attempt))
+
+
+def sweep_tables() -> dict[str, int]:
+    """Send again what has waited too long for an answer, and give up tables at which nothing happens any more."""
+    return {"unanswered": _send_unanswered(), "idle": _void_idle()}
+
+
+def _send_unanswered() -> int:
+    silent_since = timezone.now() - timedelta(seconds=settings.HEARTBEAT_LOST_S)
+    waiting = Match.objects.filter(kind=Kind.TABLE, state__in=RUNNING, awaits__in=("seating", "bots"))
+    count = 0
+    for match in waiting.annotate(last=Coalesce("heard_at", "sent_at")).filter(last__lt=silent_since):
+        row = Match.objects.filter(pk=match.pk, attempt=match.attempt, awaits=match.awaits, sent_at=match.sent_at)
+        if row.update(sent_at=timezone.now(), heard_at=None):
+            note("unanswered", match.code, match.awaits)
+            (_send_opening if match.awaits == "seating" else _ask_bots)(match.pk)
+            count += 1
+    return count
+
+
+def _void_idle() -> int:
+    since = timezone.now() - timedelta(seconds=settings.TABLE_IDLE_S)
+    tables = Match.objects.filter(kind=Kind.TABLE, state__in=RUNNING).annotate(last=Coalesce("moved_at", "created_at"))
+    # Read again in the update: a decision may come in between.
+    still = Q(moved_at__lt=since) | Q(moved_at=None, created_at__lt=since)
+    return sum(void_match(pk, "idle", only=still) for pk in tables.filter(last__lt=since).values_list("pk", flat=True))
