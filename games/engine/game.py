@@ -6,14 +6,13 @@ the same game. Hidden cards leave it only by `view`, `log_for` and `Feed`.
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import view as views
 from .hand import PICK, SHOW_OR_GO, Hand
 from .log import Entry, Faulted, GameEnded, HandEnded
-from .notation import DISCARD, GO, MAX_SEATS, IllegalMove
+from .notation import DISCARD, GO, MAX_SEATS, IllegalMove, show
 from .rules import Rules
 from .scoring import rank_places
 from .shuffle import Shuffler
@@ -159,7 +158,7 @@ class Game:
         legal = self._legal_moves()
         if move not in legal:
             expected = f"one of {', '.join(legal)}" if legal else "no move, the game is over"
-            raise IllegalMove(f"expected {expected}: {reprlib.repr(move)}")
+            raise IllegalMove(f"expected {expected}: {show(move)}")
         self._legal = None
         self.decisions_made += 1
         self._hand.play(move)
@@ -241,11 +240,11 @@ class Game:
 
     def _check_fault(self, seat: int, kind: str, *, at_start: bool) -> None:
         if kind not in FAULT_KINDS:
-            raise ValueError(f"expected a fault of {', '.join(FAULT_KINDS)}: {reprlib.repr(kind)}")
+            raise ValueError(f"expected a fault of {', '.join(FAULT_KINDS)}: {show(kind)}")
         if seat not in self.playing:
-            raise ValueError(f"expected a seat that is in the game: {seat!r}")
+            raise ValueError(f"expected a seat that is in the game: {show(seat)}")
         if seat in self.faulted:
-            raise ValueError(f"expected a seat without a fault: {seat!r}")
+            raise ValueError(f"expected a seat without a fault: {show(seat)}")
         if at_start and (self.decisions_made or any(fault.turn for fault in self.faults)):
             raise ValueError("expected a start fault before all else: the first decision is past")
         if self.result is not None and not at_start:
@@ -311,7 +310,7 @@ def replay(
         game.play(move)
         apply_faults(game, waiting)
     if waiting:
-        raise InvalidRecord(f"expected no fault after the end: {reprlib.repr(waiting[-1])}")
+        raise InvalidRecord(f"expected no fault after the end: {show(waiting[-1])}")
     return game
 
 
@@ -330,4 +329,4 @@ def check_autopilot(game: Game, move: str) -> None:
     """Raise InvalidRecord if the seat that is to decide is on autopilot and `move` is not what that plays."""
     expected = game.autopilot()
     if expected not in (None, move):
-        raise InvalidRecord(f"expected the autopilot's {expected} of a faulted seat: {reprlib.repr(move)}")
+        raise InvalidRecord(f"expected the autopilot's {expected} of a faulted seat: {show(move)}")

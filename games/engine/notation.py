@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MAX_SEATS = 4
 SLOTS = range(4)
@@ -44,3 +45,11 @@ ALL_MOVES: tuple[str, ...] = (*TURN_MOVES, SHOW, GO, *PICKS_EVERY, *PICKS_ONE)
 
 class IllegalMove(ValueError):
     """A move that is not among the legal ones; nothing was changed."""
+
+
+def show(value: Any) -> str:
+    """Return `value` for an error message: short, on one line, whatever it is."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # an integer with more digits than Python cares to print
+        return "an enormous number"

@@ -5,10 +5,11 @@ The engine asks an option where it matters; it never asks which preset is played
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
+
+from .notation import show
 
 
 class RulesError(ValueError):
@@ -119,7 +120,7 @@ class Rules:
         for name, option in OPTIONS.items():
             value = getattr(self, name)
             if not option.accepts(value):
-                raise RulesError(f"{name}: expected {option.allowed}: {reprlib.repr(value)}")
+                raise RulesError(f"{name}: expected {option.allowed}: {show(value)}")
         if (self.end == "hands") != (self.hands is not None):
             expected = "an integer from 1 to 1000" if self.end == "hands" else "null"
             raise RulesError(f'hands: expected {expected} where end is "{self.end}": {self.hands!r}')
@@ -134,7 +135,7 @@ class Rules:
         _check_preset(name)
         for option in options:
             if option not in OPTIONS:
-                raise RulesError(f"unknown option, expected one of {', '.join(OPTIONS)}: {reprlib.repr(option)}")
+                raise RulesError(f"unknown option, expected one of {', '.join(OPTIONS)}: {show(option)}")
         values = {**PRESETS[name], **options}
         if isinstance(values["ace_values"], list):
             values["ace_values"] = tuple(values["ace_values"])
@@ -148,7 +149,7 @@ class Rules:
             RulesError: as `preset`, or `doc` is no mapping.
         """
         if not isinstance(doc, Mapping):
-            raise RulesError(f"expected an object of options: {reprlib.repr(doc)}")
+            raise RulesError(f"expected an object of options: {show(doc)}")
         options = {str(name): value for name, value in doc.items() if name != "preset"}
         return cls.preset(doc.get("preset", "classic"), **options)
 
@@ -160,4 +161,4 @@ class Rules:
 
 def _check_preset(name: Any) -> None:
     if not isinstance(name, str) or name not in PRESETS:
-        raise RulesError(f"preset: expected {' or '.join(PRESETS)}: {reprlib.repr(name)}")
+        raise RulesError(f"preset: expected {' or '.join(PRESETS)}: {show(name)}")

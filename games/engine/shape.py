@@ -7,30 +7,23 @@ has them: true is no integer, and neither is 1.0. Unknown keys are ignored.
 from __future__ import annotations
 
 import re
-import reprlib
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from .game import FAULT_KINDS, InvalidRecord
-from .notation import MAX_SEATS
+from .notation import MAX_SEATS, show
 from .rules import OPTIONS
 from .shuffle import PLAYER_SEED_MAX, SCHEME
 
 FORMAT = "soureh-record/1"
 
+COUNT_MAX = 2**53
+
 _HEX_64 = re.compile(r"[0-9a-f]{64}")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
 _ENDS = ("soureh", "washout", "stopped")
 _RESULTS = ("target", "elimination", "hands", "fault", "void")
-
-
-def show(value: Any) -> str:
-    """Return `value` for an error message: short, on one line, whatever it is."""
-    try:
-        return reprlib.repr(value)
-    except ValueError:  # an integer with more digits than Python cares to print
-        return "an enormous number"
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -105,14 +98,14 @@ def is_integer(value: Any) -> bool:
 
 
 def is_count(value: Any) -> bool:
-    """Say whether `value` is an integer from 0."""
-    return is_integer(value) and value >= 0
+    """Say whether `value` is an integer from 0 that every JSON reader keeps exact."""
+    return is_integer(value) and 0 <= value <= COUNT_MAX
 
 
 _WHAT: dict[Callable[[Any], bool], str] = {
     is_text: "a string",
     is_integer: "an integer",
-    is_count: "an integer from 0",
+    is_count: "an integer from 0 to 2**53",
 }
 
 
