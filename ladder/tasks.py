@@ -9,6 +9,7 @@ from django.dispatch import receiver
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from games.findings import note
 from games.models import Match
 from games.signals import match_finished
 from ladder import ratings, scheduling
@@ -20,23 +21,24 @@ logger = logging.getLogger(__name__)
 GRACE = timedelta(seconds=5)
 
 
-@shared_task(name="ladder.tasks.tick", queue="slow", ignore_result=True)
+@shared_task(name="ladder.tasks.tick", ignore_result=True)
 def tick() -> None:
     """Hold the rounds that are due."""
     scheduling.tick()
 
 
-@shared_task(name="ladder.tasks.rate", queue="results", ignore_result=True)
+@shared_task(name="ladder.tasks.rate", ignore_result=True)
 def rate(pairing_id: int) -> None:
     """Rate a pairing, if all its matches have ended and nobody has rated it."""
     ratings.rate(pairing_id)
 
 
-@shared_task(name="ladder.tasks.sweep", queue="slow", ignore_result=True)
+@shared_task(name="ladder.tasks.sweep", ignore_result=True)
 def sweep() -> None:
     """Rate what ended without anybody being told, and say so."""
     for pairing_id in overlooked():
         if ratings.rate(pairing_id):
+            note("unrated", f"pairing {pairing_id}", "its match had ended, and nobody had rated it")
             logger.warning("sweep found pairing=%d", pairing_id)
 
 

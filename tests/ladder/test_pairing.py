@@ -11,15 +11,15 @@ from ladder.pairing.ladder import Contender, pair
 
 @st.composite
 def fields(draw):
-    """Draw a field of up to 24 entries with few owners, so that owners get in each other's way."""
-    count = draw(st.integers(0, 24))
+    """Draw a field of up to 12 entries with few owners, so that owners get in each other's way."""
+    count = draw(st.integers(0, 12))
     return [
         Contender(
             entry=entry,
             rating=draw(st.floats(800, 2400)),
             pairings=draw(st.integers(0, 40)),
             owner=draw(st.one_of(st.none(), st.integers(1, 4))),
-            recent=tuple(draw(st.lists(st.integers(0, 24).filter(lambda other, own=entry: other != own), max_size=4))),
+            recent=tuple(draw(st.lists(st.integers(0, 12).filter(lambda other, own=entry: other != own), max_size=4))),
         )
         for entry in range(count)
     ]

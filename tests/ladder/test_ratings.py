@@ -1,0 +1,394 @@
+"""The ledger: rated once, never rated, replayed to the last bit."""
+
+import random
+import threading
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, connections, transaction
+
+from games.signals import match_finished
+from ladder import tasks
+from ladder.models import Entry, Ladder, Pairing, RatingChange
+from ladder.ratings import places_of, rate, rerate
+from tests.ladder.rows import (
+    add_match,
+    end,
+    make_entries,
+    make_ladder,
+    make_pairing,
+    make_user,
+    void,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def play(ladder: Ladder, entries: list[Entry], places: list[int]) -> Pairing:
+    pairing, match = make_pairing(ladder, entries)
+    end(match, places)
+    assert rate(pairing.pk)
+    return pairing
+
+
+def ratings(entries: list[Entry]) -> list[float]:
+    return [Entry.objects.get(pk=entry.pk).rating for entry in entries]
+
+
+def play_many(ladder: Ladder, entries: list[Entry], count: int) -> None:
+    lots = random.Random(7)
+    for _ in range(count):
+        table = lots.sample(entries, ladder.seats)
+        play(ladder, table, lots.choice([[1, 2], [2, 1], [1, 1]]) if ladder.seats == 2 else lots.sample([1, 2, 3, 4], 4))
+
+
+def test_rate_moves_ratings_and_writes_the_ledger() -> None:
+    ladder = make_ladder()
+    winner, loser = make_entries(ladder, 2)
+    pairing = play(ladder, [winner, loser], [1, 2])
+    assert ratings([winner, loser]) == [1520.0, 1480.0]
+    rows = list(RatingChange.objects.order_by("place").values_list("entry", "number", "nth", "k", "before", "after"))
+    assert rows == [(winner.pk, 1, 1, 40.0, 1500.0, 1520.0), (loser.pk, 1, 1, 40.0, 1500.0, 1480.0)]
+    pairing.refresh_from_db()
+    assert (pairing.state, pairing.number, pairing.why_unrated) == ("rated", 1, "")
+    assert Ladder.objects.get(pk=ladder.pk).rated == 1
+
+
+def test_rate_keeps_each_entrys_sums() -> None:
+    ladder = make_ladder()
+    one, other = make_entries(ladder, 2)
+    for places in ([1, 2], [1, 1], [2, 1], [1, 2]):
+        play(ladder, [one, other], places)
+    one.refresh_from_db()
+    other.refresh_from_db()
+    assert (one.pairings, one.won, one.drawn, one.place_sum) == (4, 2, 1, 5)
+    assert (other.pairings, other.won, other.drawn, other.place_sum) == (4, 1, 1, 6)
+
+
+def test_rate_goes_by_entrant_and_not_by_seat() -> None:
+    ladder = make_ladder()
+    one, other = make_entries(ladder, 2)
+    pairing, match = make_pairing(ladder, [one, other])
+    end(match, [2, 1])
+    match.players.filter(entrant=0).update(seat=None)
+    match.players.filter(entrant=1).update(seat=0)
+    match.players.filter(entrant=0).update(seat=1)
+    rate(pairing.pk)
+    assert ratings([one, other]) == [1480.0, 1520.0]
+
+
+def test_rate_uses_the_lower_k_once_an_entry_is_settled() -> None:
+    ladder = make_ladder(settled_after=2)
+    one, other = make_entries(ladder, 2)
+    for _ in range(3):
+        play(ladder, [one, other], [1, 1])
+    assert list(one.changes.order_by("nth").values_list("k", flat=True)) == [40.0, 40.0, 20.0]
+
+
+def test_rate_a_second_time_changes_nothing() -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 2)
+    pairing = play(ladder, entries, [1, 2])
+    assert rate(pairing.pk) is False
+    assert ratings(entries) == [1520.0, 1480.0]
+    assert RatingChange.objects.count() == 2
+
+
+@pytest.mark.parametrize("state", ["waiting", "queued", "playing", "showing"])
+def test_rate_waits_for_a_match_that_is(state: str) -> None:
+    ladder = make_ladder()
+    pairing, match = make_pairing(ladder, make_entries(ladder, 2))
+    match.state = state
+    match.save()
+    assert rate(pairing.pk) is False
+    pairing.refresh_from_db()
+    assert pairing.state == "playing"
+
+
+def test_rate_leaves_a_void_match_unrated_and_says_so() -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 2)
+    pairing, match = make_pairing(ladder, entries)
+    void(match)
+    assert rate(pairing.pk) is True
+    pairing.refresh_from_db()
+    assert (pairing.state, pairing.why_unrated, pairing.number) == ("unrated", "void", None)
+    assert ratings(entries) == [1500.0, 1500.0] and not RatingChange.objects.exists()
+    assert Ladder.objects.get(pk=ladder.pk).rated == 0
+
+
+def test_rate_leaves_one_owners_entries_unrated_and_says_so() -> None:
+    ladder = make_ladder(seats=3)
+    entries = make_entries(ladder, 1) + make_entries(ladder, 2, owner=make_user())
+    pairing, match = make_pairing(ladder, entries)
+    end(match, [1, 2, 3])
+    rate(pairing.pk)
+    pairing.refresh_from_db()
+    assert (pairing.state, pairing.why_unrated) == ("unrated", "one_owner")
+    assert ratings(entries) == [1500.0] * 3
+
+
+def test_rate_counts_a_fault_by_its_place_alone() -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 2)
+    pairing, match = make_pairing(ladder, entries)
+    end(match, [2, 1])
+    match.players.filter(entrant=0).update(fault="crash")
+    rate(pairing.pk)
+    assert ratings(entries) == [1480.0, 1520.0]
+
+
+def test_rate_refuses_a_finished_match_without_places() -> None:
+    ladder = make_ladder()
+    pairing, match = make_pairing(ladder, make_entries(ladder, 2))
+    match.state = "finished"
+    match.save()
+    with pytest.raises(ValueError, match="result of every seat"):
+        rate(pairing.pk)
+    assert Pairing.objects.get().state == "playing"
+
+
+def make_set(totals: list[list[int]], faults: dict[int, list[int]] | None = None):
+    """Make a duplicate set: totals by match and entrant; faults: match -> entrants."""
+    ladder = make_ladder(seats=len(totals[0]))
+    entries = make_entries(ladder, len(totals[0]))
+    pairing, first = make_pairing(ladder, entries)
+    matches = [first] + [add_match(pairing, entries, seating="fixed") for _ in totals[1:]]
+    for number, (match, row) in enumerate(zip(matches, totals, strict=True)):
+        end(match, [1] * len(row), totals=row)
+        for entrant in (faults or {}).get(number, []):
+            match.players.filter(entrant=entrant).update(fault="crash")
+    return pairing, entries, matches
+
+
+def test_places_of_a_set_go_by_the_sum_of_points() -> None:
+    pairing, entries, matches = make_set([[100, 250, 90], [260, 20, 120], [0, 90, 150]])
+    assert places_of(matches) == [1, 1, 1]
+    pairing, entries, matches = make_set([[100, 250], [260, 20]])
+    assert places_of(matches) == [2, 1]
+    rate(pairing.pk)
+    assert ratings(entries) == [1480.0, 1520.0]
+
+
+def test_places_of_a_set_put_whoever_faulted_less_first() -> None:
+    _, _, matches = make_set([[10, 250], [10, 250]], faults={1: [0]})
+    assert places_of(matches) == [2, 1]
+
+
+def test_rate_waits_for_the_last_match_of_a_set() -> None:
+    pairing, _, matches = make_set([[100, 250], [260, 20]])
+    matches[1].state = "playing"
+    matches[1].save()
+    assert rate(pairing.pk) is False
+
+
+def test_the_ledger_refuses_a_second_row_for_an_entry_and_a_pairing() -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 2)
+    play(ladder, entries, [1, 2])
+    row = RatingChange.objects.first()
+    row.pk, row.nth = None, 99
+    with pytest.raises(IntegrityError), transaction.atomic():
+        row.save(force_insert=True)
+
+
+@pytest.mark.parametrize("seats", [2, 4])
+def test_rerate_reaches_every_figure_to_the_last_bit(seats: int) -> None:
+    ladder = make_ladder(seats=seats, settled_after=8)
+    play_many(ladder, make_entries(ladder, 5), 40)
+    assert rerate(ladder, check=True) == []
+    before = list(RatingChange.objects.order_by("pk").values_list())
+    assert rerate(ladder) == []
+    assert list(RatingChange.objects.order_by("pk").values_list()) == before
+
+
+def tamper_change(field: str, by: float):
+    def tamper(ladder: Ladder) -> None:
+        row = RatingChange.objects.get(number=7, entry=Pairing.objects.get(number=7).paired_entries.first().entry)
+        setattr(row, field, getattr(row, field) + by)
+        row.save()
+
+    return tamper
+
+
+def tamper_entry(field: str, by: float):
+    def tamper(ladder: Ladder) -> None:
+        entry = ladder.entries.first()
+        setattr(entry, field, getattr(entry, field) + by)
+        entry.save()
+
+    return tamper
+
+
+def drop_row(ladder: Ladder) -> None:
+    RatingChange.objects.filter(number=7).first().delete()
+
+
+def add_row(ladder: Ladder) -> None:
+    outsider = make_entries(ladder, 1)[0]
+    row = RatingChange.objects.filter(number=7).first()
+    RatingChange.objects.create(
+        entry=outsider, pairing=row.pairing, number=7, nth=1, place=1, k=40, before=1500, after=1600
+    )
+
+
+def stray_row(ladder: Ladder) -> None:
+    outsider = make_entries(ladder, 1)[0]
+    pairing = Pairing.objects.create(ladder=ladder, round=ladder.held_rounds.first())
+    RatingChange.objects.create(
+        entry=outsider, pairing=pairing, number=0, nth=1, place=1, k=40, before=1500, after=1600
+    )
+
+
+def lose_count(ladder: Ladder) -> None:
+    Ladder.objects.filter(pk=ladder.pk).update(rated=3)
+
+
+def skip_number(ladder: Ladder) -> None:
+    Pairing.objects.filter(number=12).update(number=13)
+    RatingChange.objects.filter(number=12).update(number=13)
+    Ladder.objects.filter(pk=ladder.pk).update(rated=13)
+
+
+TAMPERINGS = [
+    pytest.param(tamper_change("after", 2**-40), "change number=7", id="after-by-one-bit"),
+    pytest.param(tamper_change("before", 1.0), "before is", id="before"),
+    pytest.param(tamper_change("k", 1.0), "k is", id="k"),
+    pytest.param(tamper_change("place", 1), "place is", id="place"),
+    pytest.param(tamper_change("number", 100), "number is", id="number"),
+    pytest.param(tamper_change("nth", 100), "nth is", id="nth"),
+    pytest.param(tamper_entry("rating", 2**-40), "rating is", id="rating-by-one-bit"),
+    pytest.param(tamper_entry("pairings", 1), "pairings is", id="pairings"),
+    pytest.param(tamper_entry("won", 1), "won is", id="won"),
+    pytest.param(drop_row, "row is None", id="row-missing"),
+    pytest.param(add_row, "the log gives None", id="row-too-many"),
+    pytest.param(stray_row, "the log gives None", id="row-of-no-pairing"),
+    pytest.param(lose_count, "rated is 3, the log gives 12", id="count"),
+    pytest.param(skip_number, "number is 13, the log gives 12", id="gap-in-the-numbers"),
+]
+
+
+@pytest.mark.parametrize(("tamper", "named"), TAMPERINGS)
+def test_check_names_a_tampered_figure_and_rerate_mends_it(tamper, named: str) -> None:
+    ladder = make_ladder(settled_after=4)
+    play_many(ladder, make_entries(ladder, 4), 12)
+    sound = list(RatingChange.objects.order_by("number", "entry").values_list("number", "entry", "nth", "k", "after"))
+    tamper(ladder)
+    tampered = list(RatingChange.objects.order_by("pk").values_list())
+    with pytest.raises(CommandError) as refused:
+        call_command("rerate", ladder.slug, "--check", stdout=StringIO())
+    assert refused.value.returncode == 1
+    assert named in str(refused.value)
+    assert list(RatingChange.objects.order_by("pk").values_list()) == tampered  # --check writes nothing
+    call_command("rerate", ladder.slug, stdout=StringIO())
+    call_command("rerate", ladder.slug, "--check", stdout=StringIO())
+    mended = list(RatingChange.objects.order_by("number", "entry").values_list("number", "entry", "nth", "k", "after"))
+    assert mended == sound
+
+
+def test_check_names_the_first_figure_that_differs() -> None:
+    ladder = make_ladder()
+    play_many(ladder, make_entries(ladder, 4), 12)
+    RatingChange.objects.filter(number__gte=5).update(k=1.0)
+    [first] = rerate(ladder, check=True)
+    assert (first.row.number, first.field, first.stored, first.replayed) == (5, "k", 1.0, 40.0)
+
+
+def test_rerate_after_a_match_became_void_rates_everything_behind_it_anew() -> None:
+    ladder, twin = make_ladder(), make_ladder()
+    entries, others = make_entries(ladder, 2), make_entries(twin, 2)
+    play(ladder, entries, [1, 2])
+    voided = play(ladder, entries, [1, 2])
+    play(ladder, entries, [2, 1])
+    for places in ([1, 2], [2, 1]):
+        play(twin, others, places)
+    void(voided.paired_matches.get().match)
+    rerate(ladder)
+    assert ratings(entries) == ratings(others)
+    voided.refresh_from_db()
+    assert (voided.state, voided.why_unrated) == ("unrated", "void")
+    assert rerate(ladder, check=True) == []
+    play(ladder, entries, [1, 2])  # and the ledger goes on
+    assert rerate(ladder, check=True) == []
+
+
+def test_rerate_keeps_ladders_apart() -> None:
+    ladder, other = make_ladder(), make_ladder()
+    play_many(ladder, make_entries(ladder, 3), 6)
+    play_many(other, make_entries(other, 3), 6)
+    RatingChange.objects.filter(pairing__ladder=other).update(after=0.0)
+    assert rerate(ladder, check=True) == []
+    assert rerate(other, check=True)
+
+
+def test_rerate_command_says_that_every_figure_holds_and_takes_a_name() -> None:
+    ladder = make_ladder(name="Classic für zwei")
+    play_many(ladder, make_entries(ladder, 2), 3)
+    out = StringIO()
+    call_command("rerate", "Classic für zwei", "--check", stdout=out)
+    assert "every figure holds" in out.getvalue()
+
+
+def test_rerate_command_refuses_an_unknown_ladder_and_names_what_there_is() -> None:
+    ladder = make_ladder()
+    with pytest.raises(CommandError, match=ladder.slug):
+        call_command("rerate", "nowhere", stdout=StringIO())
+
+
+def test_sweep_rates_what_nobody_announced_and_leaves_what_has_just_ended() -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 2)
+    pairing, match = make_pairing(ladder, entries)
+    other, running = make_pairing(ladder, entries)
+    end(match, [1, 2], ago_s=1)
+    assert tasks.overlooked() == []
+    end(match, [1, 2], ago_s=30)
+    tasks.sweep()
+    pairing.refresh_from_db()
+    other.refresh_from_db()
+    assert (pairing.state, other.state) == ("rated", "playing")
+
+
+def test_announced_match_is_rated(settings, monkeypatch) -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 2)
+    pairing, match = make_pairing(ladder, entries)
+    end(match, [1, 2])
+    monkeypatch.setattr(tasks.rate, "delay", tasks.rate)  # in this process instead of the worker's
+    match_finished.send(sender=None, match_id=match.pk, state="finished")
+    pairing.refresh_from_db()
+    assert pairing.state == "rated"
+
+
+def test_announced_match_of_no_pairing_is_let_be() -> None:
+    assert match_finished.send(sender=None, match_id=12345, state="finished")
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="in-memory SQLite has one writer; see test_ledger_processes")
+@pytest.mark.django_db(transaction=True)
+def test_two_raters_at_once_rate_every_pairing_once() -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 4)
+    pairings = []
+    for i in range(12):
+        pairing, match = make_pairing(ladder, [entries[i % 4], entries[(i + 1) % 4]])
+        end(match, [1, 2])
+        pairings.append(pairing.pk)
+    done: list[bool] = []
+
+    def run(order: list[int]) -> None:
+        try:
+            done.extend([rate(pk) for pk in order])
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=run, args=(order,)) for order in (pairings, pairings[::-1], pairings)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(done) == 12
+    assert RatingChange.objects.count() == 24
+    assert sorted(Pairing.objects.values_list("number", flat=True)) == list(range(1, 13))
+    assert rerate(ladder, check=True) == []
