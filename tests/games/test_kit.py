@@ -103,7 +103,7 @@ def test_unseen_holds_exactly_what_the_seat_cannot_know(preset, seats):
 
     # Nobody keeps a card for long here, so that hands outlast their stock.
     idle = [house("random")] + [lambda turn: "d" if "d" in turn.legal else turn.legal[-1]] * (seats - 1)
-    play_game(Rules.preset(preset, target=80), idle, f"unseen {preset}", watch=watch)
+    play_game(Rules.preset(preset, target=30), idle, f"unseen {preset}", watch=watch)
     assert max(reshuffles) > 0
 
 

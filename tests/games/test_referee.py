@@ -1,0 +1,298 @@
+import hashlib
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from bots.process import FAULT_KINDS, Limits, SandboxError
+from games import referee
+from games.engine import Rules, record
+from games.referee import Match, advance, open_game, play_match
+from tests.games.kit_tables import HOUSE
+
+CAREFUL = (HOUSE / "careful.py").read_bytes()
+PLAYED = "2026-11-30T09:15:00Z"
+
+# A bot that plays on unharmed until its third decision, and then does what stands below.
+MISCHIEF = """
+import os, sys, time
+import soureh_bot
+
+turns = 0
+
+def choose(turn):
+    global turns
+    turns += 1
+    if turns == 3 and (answer := mischief(turn)) is not None:
+        return answer
+    return "d" if "d" in turn.legal else turn.legal[0]
+
+def raw(text):
+    os.write(1, text)
+
+def mischief(turn):
+    BODY
+
+soureh_bot.run(choose)
+"""
+
+FAULTY = [
+    pytest.param("timeout", "while True: pass", "move_s ran out", id="timeout_spin"),
+    pytest.param("timeout", "time.sleep(60)", "wall_s ran out", id="timeout_sleep"),
+    pytest.param("illegal", "return 'k9'", '"move": "k9"', id="illegal_move"),
+    pytest.param("illegal", "return 7", '"move": 7', id="illegal_type"),
+    pytest.param("illegal", """raw(b'{"id":%d}\\n' % turn.id); time.sleep(60)""", '{"id": ', id="illegal_missing"),
+    pytest.param("protocol", "raw(b'hello\\n')", "hello", id="protocol_no_json"),
+    pytest.param("protocol", """raw(b'{"id":1,"move":"d"}\\n')""", '"id":1', id="protocol_stale_id"),
+    pytest.param("crash", "raise RuntimeError('no idea')", "exited with status 1", id="crash_exception"),
+    pytest.param("crash", "os._exit(7)", "exited with status 7", id="crash_exit"),
+    pytest.param("memory", "bytearray(2 << 30)", "memory_mb", id="memory_bomb"),
+    pytest.param("output", "raw(b'x' * 60000); raw(b'x' * 60000)", "bytes at once", id="output_flood"),
+    pytest.param("violation", "import ctypes; ctypes.CDLL(None).ptrace(16, 1, 0, 0)", "SIGSYS", id="violation_ptrace"),
+]
+LIMITS = Limits(move_s=0.3, wall_s=1.0, start_s=5.0)
+
+
+def mischief(body):
+    return MISCHIEF.replace("BODY", body)
+
+
+def make_job(sources, *, humans=(), target=60, seating="fixed", limits=LIMITS, seed="referee", moves=(), faults=()):
+    """Return a job and its sources; entrants are the sources in order, None for a person."""
+    uploads = {}
+    entrants = []
+    for number, source in enumerate(sources):
+        if source is None:
+            entrants.append({"name": f"person{number}", "kind": "human"})
+            continue
+        data = source if isinstance(source, bytes) else source.encode()
+        sha256 = hashlib.sha256(data).hexdigest()
+        uploads[sha256] = data
+        entrants.append({"name": f"bot{number}", "kind": "bot", "sha256": sha256})
+    job = {
+        "match": "m1",
+        "attempt": 2,
+        "rules": Rules.preset("classic", target=target).to_json(),
+        "server_seed": hashlib.sha256(seed.encode()).hexdigest(),
+        "player_seeds": [""] * len(entrants),
+        "seating": seating,
+        "entrants": entrants,
+        "limits": limits.to_json(),
+        "moves": list(moves),
+        "faults": list(faults),
+    }
+    return json.loads(json.dumps(job)), uploads
+
+
+def children():
+    """Return the processes that this one has, by id."""
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_running():
+    before = children()
+    yield
+    assert children() <= before
+
+
+def finished_record(job, outcome):
+    """Return the record of an outcome, built as the one who keeps the books would, and verified."""
+    faults = [{key: fault[key] for key in ("seat", "kind", "hand", "turn", "detail")} for fault in outcome["faults"]]
+    game = open_game({**job, "moves": outcome["moves"], "faults": faults})
+    seating = referee.open_seating(job)
+    seats = [job["entrants"][entrant] for entrant in outcome["order"]]
+    document = record.build(game, id=job["match"], played=PLAYED, seats=seats, seating=seating, ms=outcome["ms"])
+    record.verify(json.loads(json.dumps(document)))
+    return document
+
+
+def test_play_match_plays_to_the_end_and_the_record_holds():
+    job, sources = make_job([CAREFUL] * 4, seating="draw")
+    progress = []
+    outcome = json.loads(json.dumps(play_match(job, sources, on_progress=progress.append)))
+    document = finished_record(job, outcome)
+    assert document["result"]["how"] == "target"
+    assert outcome["match"] == "m1" and outcome["attempt"] == 2
+    assert outcome["faults"] == [] and outcome["logs"] == [""] * 4
+    assert sorted(outcome["order"]) == [0, 1, 2, 3]
+    assert progress == list(range(1, len(outcome["moves"]) + 1))
+    assert len(outcome["ms"]) == len(outcome["moves"]) and all(isinstance(ms, int) and ms >= 0 for ms in outcome["ms"])
+
+
+def test_play_match_is_the_same_again_from_the_same_seed():
+    job, sources = make_job([(HOUSE / "random.py").read_bytes(), CAREFUL, CAREFUL], target=30)
+    first, again = play_match(job, sources), play_match(job, sources)
+    assert first["moves"] == again["moves"]
+
+
+@pytest.mark.parametrize(("kind", "body", "shown"), FAULTY)
+def test_a_fault_is_charged_to_its_bot_alone(kind, body, shown):
+    job, sources = make_job([CAREFUL, mischief(body), CAREFUL])
+    outcome = play_match(job, sources)
+    [fault] = outcome["faults"]
+    assert (fault["seat"], fault["kind"]) == (1, kind)
+    assert shown in fault["private"]
+    assert len(fault["private"]) < 600 and len(fault["detail"]) < 80
+    document = finished_record(job, outcome)
+    result = document["result"]
+    assert result["how"] == "target"
+    assert result["places"][1] == 3
+    # The others were told of it, and played on with their own moves.
+    moves_after = outcome["moves"][fault["turn"] :]
+    assert any(move[0] == "k" for move in moves_after)
+    assert document["faults"] == [{key: fault[key] for key in ("seat", "kind", "hand", "turn", "detail")}]
+
+
+@pytest.mark.parametrize("body", ["pass", "import ctypes; ctypes.CDLL(None).getpid()", "bytearray(1 << 20)"])
+def test_a_harmless_bot_with_the_same_frame_has_no_fault(body):
+    job, sources = make_job([CAREFUL, mischief(body), CAREFUL])
+    assert play_match(job, sources)["faults"] == []
+
+
+def test_every_kind_of_a_bots_fault_is_tried_here():
+    assert {param.values[0] for param in FAULTY} | {"start"} == set(FAULT_KINDS)
+
+
+def test_faults_at_the_start_share_the_last_place():
+    sleeper = "import time\ntime.sleep(60)\n"
+    broken = "raise SystemExit(4)\n"
+    job, sources = make_job(
+        [sleeper, CAREFUL, broken, CAREFUL], limits=Limits(move_s=0.3, start_s=1.0), seed="start faults"
+    )
+    outcome = play_match(job, sources)
+    assert [(f["seat"], f["kind"], f["hand"], f["turn"]) for f in outcome["faults"]] == [
+        (0, "start", 1, 0),
+        (2, "crash", 1, 0),
+    ]
+    result = finished_record(job, outcome)["result"]
+    assert result["how"] == "target"
+    assert [result["places"][seat] for seat in (0, 2)] == [3, 3]
+
+
+@pytest.mark.parametrize("seats", [2, 3])
+def test_when_nobody_starts_nobody_wins(seats):
+    job, sources = make_job(["raise SystemExit(4)\n"] * seats)
+    outcome = play_match(job, sources)
+    assert outcome["moves"] == [] and len(outcome["faults"]) == seats
+    result = finished_record(job, outcome)["result"]
+    assert (result["how"], result["places"]) == ("fault", [1] * seats)
+
+
+def test_the_game_ends_at_once_when_one_bot_is_left():
+    job, sources = make_job([CAREFUL, mischief("os._exit(1)")], target=250)
+    outcome = play_match(job, sources)
+    document = finished_record(job, outcome)
+    assert document["result"]["how"] == "fault"
+    assert document["result"]["places"] == [1, 2]
+    assert outcome["faults"][0]["turn"] == len(outcome["moves"]) + 1
+
+
+def test_a_bot_that_ends_after_its_answer_is_faulted_when_next_asked():
+    source = """
+import os, soureh_bot
+def choose(turn):
+    os.write(1, b'{"id":%d,"move":"%s"}\\n' % (turn.id, turn.legal[-1].encode()))
+    os._exit(0)
+soureh_bot.run(choose)
+"""
+    job, sources = make_job([source, CAREFUL, CAREFUL])
+    outcome = play_match(job, sources)
+    [fault] = outcome["faults"]
+    assert (fault["seat"], fault["kind"]) == (0, "crash")
+    # It had answered once, so the fault stands at its second turn.
+    assert fault["turn"] > 3
+    finished_record(job, outcome)
+
+
+def test_what_a_bot_logs_is_kept():
+    source = """
+import soureh_bot
+class Bot:
+    def choose(self, turn):
+        return turn.legal[-1]
+    def on_hello(self, game):
+        soureh_bot.log("I am", game.names[game.seat], "of", game.names, "resumed", game.resumed)
+    def on_hand(self, hand):
+        soureh_bot.log("hand", hand.no)
+soureh_bot.run(Bot())
+"""
+    job, sources = make_job([CAREFUL, source])
+    outcome = play_match(job, sources)
+    assert outcome["logs"][0] == ""
+    assert outcome["logs"][1].startswith("I am bot1 of ['bot0', 'bot1'] resumed False\nhand 1\nhand 2\n")
+
+
+def test_a_bot_killed_from_outside_is_our_failure():
+    def kill(decisions):
+        if decisions == 5:
+            victim = match.players[1]._process._jail.pid
+            os.kill(victim, signal.SIGKILL)
+
+    job, sources = make_job([CAREFUL, CAREFUL])
+    with pytest.raises(SandboxError, match="SIGKILL"), Match(job, sources) as match:
+        match.play(on_progress=kill)
+    assert match.played.faults == []
+
+
+def test_a_missing_source_is_our_failure():
+    job, _ = make_job([CAREFUL, CAREFUL])
+    with pytest.raises(SandboxError, match="expected the source of every bot"):
+        play_match(job, {})
+
+
+def test_the_match_has_an_end_by_the_clock():
+    slow = "import time, soureh_bot\nsoureh_bot.run(lambda turn: time.sleep(0.3) or turn.legal[-1])\n"
+    limits = Limits(move_s=1.0, match_wall_s=2.0)
+    job, sources = make_job([slow, slow], limits=limits, target=10_000)
+    outcome = play_match(job, sources)
+    [fault] = outcome["faults"]
+    assert fault["kind"] == "timeout" and "match_wall_s" in fault["private"]
+    assert finished_record(job, outcome)["result"]["how"] == "fault"
+
+
+# Tables with people
+
+
+def test_at_a_table_it_plays_on_until_a_person_must_decide():
+    job, sources = make_job([None, CAREFUL, CAREFUL])
+    outcome = play_match(job, sources)
+    # Seat 0 deals, so the bots at seats 1 and 2 have moved and he is to.
+    assert len(outcome["moves"]) == 2 and outcome["faults"] == []
+    assert open_game({**job, "moves": outcome["moves"]}).decision.seat == 0
+
+
+def test_bots_resumed_for_every_answer_play_as_if_they_had_stayed():
+    job, sources = make_job([CAREFUL, CAREFUL, CAREFUL], target=25)
+    whole = play_match(job, sources)
+    table, sources = make_job([CAREFUL, None, CAREFUL], target=25)
+    moves = []
+    while open_game({**table, "moves": moves}).decision is not None:
+        answers = play_match({**table, "moves": moves}, sources)["moves"]
+        moves += answers
+        if open_game({**table, "moves": moves}).decision is not None:
+            moves.append(whole["moves"][len(moves)])
+    assert moves == whole["moves"]
+
+
+def test_only_bots_that_must_answer_are_started():
+    shy = "raise SystemExit(9)\n"
+    job, sources = make_job([None, CAREFUL, shy])
+    moves = play_match(job, sources)
+    assert [(fault["seat"], fault["kind"], fault["turn"]) for fault in moves["faults"]] == [(2, "crash", 2)]
+    # Once it has a fault the engine plays it, and it is not started again.
+    faults = [{key: fault[key] for key in ("seat", "kind", "turn", "detail")} for fault in moves["faults"]]
+    game = open_game({**job, "moves": moves["moves"], "faults": faults})
+    game.play(game.legal()[0])
+    later = play_match({**job, "moves": [*moves["moves"], "k0"], "faults": faults}, sources)
+    assert later["faults"] == [] and later["moves"][1] == "d"
+
+
+def test_advance_without_bots_is_the_engine_s_own_play():
+    job, _ = make_job([None, None, None])
+    game = open_game(job)
+    game.fault(1, "left")
+    played = advance(game, [None] * 3)
+    assert played.moves == ["d"] and game.decision.seat == 2
