@@ -1,10 +1,15 @@
 """Serve static files: hashed and compressed by `collectstatic`, from memory-mapped knowledge of what there is."""
 
-from django.contrib.staticfiles.storage import ManifestStaticFilesStorage
+import re
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+
+OWN = ("soureh_site/", "bots/", "games/", "ladder/")
 
 
 class HashedStorage(CompressedManifestStaticFilesStorage):
@@ -12,14 +17,23 @@ class HashedStorage(CompressedManifestStaticFilesStorage):
 
     support_js_module_import_aggregation = True
 
-    def hashed_name(self, name: str, content=None, filename=None) -> str:
-        """Return the hashed name of a file; a source map that a package names but does not ship stays as it is."""
-        try:
-            return ManifestStaticFilesStorage.hashed_name(self, name, content, filename)
-        except ValueError:
-            if not name.endswith(".map"):
-                raise
-            return name
+    def url_converter(self, name: str, hashed_files: Any, template: str | None = None, **options: Any) -> Any:
+        """Return what rewrites one reference in file `name`.
+
+        Packages name source maps that they do not ship, and modules in comments: such a reference stays as it is.
+        In our own files one that leads nowhere is an error.
+        """
+        convert = super().url_converter(name, hashed_files, template, **options)
+        if name.startswith(OWN):
+            return convert
+
+        def convert_or_keep(match: re.Match[str]) -> str:
+            try:
+                return str(convert(match))
+            except ValueError:
+                return match[0]
+
+        return convert_or_keep
 
 
 class StaticFiles(WhiteNoiseMiddleware):

@@ -1,0 +1,159 @@
+"""The Celery app of the sandboxed queues: `matches`, `tables`, `answers`. No Django, no database, no secret.
+
+All that a worker holds is its name (`-n`) and, in SANDBOX_REDIS_URL, the broker's address. It takes self-contained
+payloads and reports by name to trusted tasks on `results`. Where bots run, nothing is taken until the sandbox has
+passed its probe; until then the worker only announces why.
+"""
+
+import gc
+import logging
+import logging.config
+import os
+import time
+from functools import cache
+from typing import Any
+
+import redis
+from billiard import current_process
+from celery import Celery, bootsteps
+from celery.signals import celeryd_after_setup, setup_logging, worker_process_init
+from kombu import Exchange, Queue
+from kombu.exceptions import OperationalError
+
+from bots.sandbox import probe
+from soureh_site import broker, logs
+
+logger = logging.getLogger(__name__)
+
+ANNOUNCE_S = 5.0
+PROBE_AGAIN_S = 60.0
+# These queues hold the engine's work alone, no bot's.
+WITHOUT_BOTS = {"tables"}
+# A result must outlive a restart of the broker: a minute of trying.
+PATIENT = {"max_retries": 60, "interval_start": 0.1, "interval_step": 0.2, "interval_max": 1.0}
+REDIS_URL = os.environ.get("SANDBOX_REDIS_URL", "")
+
+app = Celery("sandbox", broker=broker.broker_url(REDIS_URL), set_as_current=False)
+# `results` is written to by its name alone: with no exchange there is no table of bindings to be spoilt from here.
+RESULTS = Queue("results", exchange=Exchange(""), routing_key="results", no_declare=True)
+app.conf.update(
+    broker.CONFIG, broker_transport_options=broker.transport_options("sandbox"), task_queues=[RESULTS]
+)
+
+
+@cache
+def redis_client() -> redis.Redis:
+    """Return this process's client, for sources by content and attempts' numbers."""
+    return redis.Redis.from_url(REDIS_URL, socket_timeout=5, socket_connect_timeout=5)
+
+
+def report(name: str, *args: Any) -> None:
+    """Send `args` to the trusted task `games.tasks.<name>`; they are never printed. Tries for a minute."""
+    _send(name, args, retry=True, retry_policy=PATIENT)
+
+
+@app.task(name="sandbox.play_match", bind=True)
+def play_match(self: Any, job: dict[str, Any]) -> None:
+    """Play a match between bots to its end and report it."""
+    from games import sandbox_tasks
+
+    sandbox_tasks.play(job, redis_client(), report, worker=self.request.hostname)
+
+
+@app.task(name="sandbox.table_move")
+def table_move(job: dict[str, Any]) -> None:
+    """Apply one person's decision, or open the table, and report what follows. No bot runs."""
+    from games import sandbox_tasks
+
+    sandbox_tasks.move(job, report)
+
+
+@app.task(name="sandbox.bot_answers")
+def bot_answers(job: dict[str, Any]) -> None:
+    """Let the bots at a person's table answer until the person is to move, and report it."""
+    from games import sandbox_tasks
+
+    sandbox_tasks.answers(job, redis_client(), report)
+
+
+@setup_logging.connect
+def _log_to_stderr(**_: Any) -> None:
+    logging.config.dictConfig(logs.config(os.environ.get("LOG_LEVEL") or "INFO"))
+
+
+@celeryd_after_setup.connect
+def _wait_for_sandbox(sender: str, instance: Any, **_: Any) -> None:
+    """Hold the worker back while bots could not be jailed here, announcing why; ask again each minute."""
+    if not set(app.amqp.queues.consume_from) - WITHOUT_BOTS:
+        return
+    while not (seen := probe()).ok:
+        logger.error("sandbox refused worker=%s reason=%r", sender, seen.reason)
+        until = time.monotonic() + PROBE_AGAIN_S
+        while time.monotonic() < until:
+            announce(sender, instance.concurrency, is_ok=False, reason=seen.reason)
+            time.sleep(ANNOUNCE_S)
+        probe.cache_clear()
+
+
+@worker_process_init.connect
+def _settle(**_: Any) -> None:
+    """Pin a slot to a core of its own and leave what it inherited out of garbage collections.
+
+    A bot and its referee alternate strictly: on one core that is about four times faster than across two.
+    """
+    index = getattr(current_process(), "index", None)
+    if index is not None and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[(index + _first_core()) % len(cores)]})
+    gc.collect()
+    gc.freeze()
+
+
+def _first_core() -> int:
+    """Return the core of the first slot: matches count from 0, the answers to people take the last."""
+    return -1 if "answers" in app.amqp.queues.consume_from else 0
+
+
+def announce(name: str, slots: int, *, is_ok: bool, reason: str) -> None:
+    """Tell the trusted side that this worker lives, which queues it consumes and how many tasks at once."""
+    queues = ",".join(sorted(app.amqp.queues.consume_from))
+    try:
+        _send("worker_alive", (name, queues, slots, is_ok, reason), retry=False, expires=4 * ANNOUNCE_S)
+    except (OperationalError, redis.RedisError, OSError) as error:
+        logger.warning("worker not announced worker=%s error=%s", name, type(error).__name__)
+
+
+class Announcement(bootsteps.StartStopStep):
+    """Announce the worker while it consumes, from its main process, even while every slot is busy."""
+
+    requires = {"celery.worker.consumer.tasks:Tasks"}
+
+    def __init__(self, parent: Any, **kwargs: Any) -> None:
+        super().__init__(parent, **kwargs)
+        self.timer: Any = None
+
+    def start(self, parent: Any) -> None:
+        """Announce now and every few seconds."""
+        runs_bots = bool(set(app.amqp.queues.consume_from) - WITHOUT_BOTS)
+        reason = f"sandbox mode {probe().mode}" if runs_bots else "engine only"
+        slots = parent.controller.concurrency
+
+        def say() -> None:
+            announce(parent.hostname, slots, is_ok=True, reason=reason)
+
+        say()
+        self.timer = parent.timer.call_repeatedly(ANNOUNCE_S, say)
+
+    def stop(self, parent: Any) -> None:
+        """Fall silent: the connection is gone, or the worker stops."""
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+app.steps["consumer"].add(Announcement)
+
+
+def _send(name: str, args: tuple[Any, ...], **options: Any) -> None:
+    """Publish to a trusted task by name; `argsrepr` keeps the arguments out of every log."""
+    full = name if "." in name else f"games.tasks.{name}"
+    app.send_task(full, args, queue="results", argsrepr="(…)", kwargsrepr="{}", ignore_result=True, **options)
