@@ -1,0 +1,128 @@
+import ast
+
+import pytest
+
+from games.arena import house_names
+from games.engine import Rules
+from games.kit import soureh_bot
+from tests.games.kit_tables import HOUSE, HOUSE_NAMES, house, load_choose, play_game
+
+DOCS = HOUSE.parents[1] / "docs"
+EXAMPLE = DOCS / "example_bot.py"
+
+
+def choose_of(name):
+    return load_choose(EXAMPLE) if name == "example" else house(name)
+
+
+def turn_of(*, down, up, drawn, legal, **more):
+    """Return a turn of seat 0 as the kit would make it, in the first hand of a classic game."""
+    rules = more.pop("rules", None) or Rules.preset("classic")
+    game = soureh_bot.Game({"seat": 0, "seats": len(up), "rules": rules.to_json(), "rng_seed": "00"})
+    totals = more.pop("totals", [0] * len(up))
+    hand = soureh_bot.Hand({"no": 1, "dealer": 0, "down": down, "up": up, "totals": totals, "events": []}, game)
+    message = {"id": 1, "legal": legal, "drawn": drawn, "down": down, "up": up, "totals": totals, "call": None}
+    turn = soureh_bot.Turn({**message, **more}, game, hand)
+    hand.see(turn)
+    return turn
+
+
+@pytest.mark.parametrize("name", HOUSE_NAMES)
+def test_house_bots_import_only_the_kit_and_the_standard_library(name):
+    tree = ast.parse((HOUSE / f"{name}.py").read_text())
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert imported <= {"soureh_bot", "math"}
+
+
+def test_the_house_is_these_four():
+    assert house_names() == sorted(HOUSE_NAMES)
+
+
+@pytest.mark.parametrize("preset", ["classic", "common", "inventor"])
+@pytest.mark.parametrize("options", [{}, {"picks": "player", "end": "elimination"}, {"caller_shield": None}], ids=str)
+@pytest.mark.parametrize("name", [*HOUSE_NAMES, "example"])
+def test_bots_finish_games_of_every_preset_with_legal_moves(name, preset, options):
+    rules = Rules.preset(preset, target=50, **options)
+    chooses = [choose_of(name), house("careful"), choose_of(name)]
+    # The engine refuses an illegal move with an exception.
+    game = play_game(rules, chooses, f"{name} {preset}")
+    assert game.result.how == rules.end
+
+
+@pytest.mark.parametrize("name", ["careful", "spoiler", "counter", "example"])
+def test_bots_complete_call_and_show(name):
+    choose = choose_of(name)
+    opening = {"down": ["9s", "9h", "9d", "2c"], "up": [["2h", "3d", "Td", "5h"], ["4s", "4c", "5s", "5c"]]}
+    opening["up"][0][2] = "4d"
+    turn = turn_of(**opening, drawn="8c", legal=["k0", "k1", "k2", "k3", "k3!", "s10", "s11", "s12", "s13", "d"])
+    assert choose(turn) == "k3!"
+    shown = turn_of(
+        **opening | {"down": ["9s", "9h", "9d", "8c"]},
+        drawn=None,
+        legal=["show", "go"],
+        call={"seat": 0, "shield_used": False},
+    )
+    assert choose(shown) == "show"
+
+
+@pytest.mark.parametrize("name", ["spoiler", "counter"])
+def test_spoilers_break_the_caller_when_they_can(name):
+    # Red 2 over whatever: a red ten in its place leaves only an ace under it that holds.
+    turn = turn_of(
+        down=["9s", "9h", "2d", "2c"],
+        up=[["Th", "Td", "Th", "9d"], ["2h", "As", "Ah", "Ac"], ["3s", "3c", "3h", "3d"]],
+        drawn="Td",
+        legal=["k0", "k1", "k2", "k3", "s10", "s11", "s12", "s13", "s20", "s21", "s22", "s23", "d"],
+        call={"seat": 1, "shield_used": False},
+    )
+    assert house(name)(turn)[:2] == "s1"
+
+
+def test_careful_leaves_others_alone():
+    careful = house("careful")
+    moves = []
+
+    def choose(turn):
+        moves.append(careful(turn))
+        return moves[-1]
+
+    play_game(Rules.preset("classic", target=60), [choose, house("spoiler")], "alone")
+    assert len(moves) > 10
+    assert not [move for move in moves if move[0] == "s" and move != "show"]
+
+
+def test_counter_goes_on_when_the_century_bonus_makes_losing_a_gain():
+    # 92 + 2 + 2 + 2 + 2 is 100, and 50 are taken off: losing is worth 42 points.
+    cards = {"down": ["9s", "9h", "9d", "8c"], "up": [["2h", "2h", "2d", "2d"], ["4s", "4c", "5s", "5c"]]}
+    call = {"seat": 0, "shield_used": False}
+    counter = house("counter")
+    gain = turn_of(**cards, drawn=None, legal=["show", "go"], totals=[92, 60], call=call)
+    assert counter(gain) == "go"
+    loss = turn_of(**cards, drawn=None, legal=["show", "go"], totals=[93, 60], call=call)
+    assert counter(loss) == "show"
+
+
+@pytest.mark.parametrize("name", HOUSE_NAMES)
+def test_bots_are_a_function_of_the_seed(name):
+    rules = Rules.preset("classic", target=30)
+    first, again = (play_game(rules, [house(name), house("random")], "seed") for _ in range(2))
+    assert first.log_for(None, revealed=True) == again.log_for(None, revealed=True)
+
+
+def test_counter_beats_careful_beats_random_over_duplicate_deals():
+    rules = Rules.preset("classic", target=100)
+    names = ("random", "careful", "counter")
+    points = dict.fromkeys(names, 0)
+    for deal in range(4):
+        for rotation in range(3):
+            at_seat = [names[(seat - rotation) % 3] for seat in range(3)]
+            game = play_game(rules, [house(name) for name in at_seat], f"strength {deal}")
+            for name, total in zip(at_seat, game.result.totals, strict=True):
+                points[name] += total
+    assert points["counter"] < points["careful"] < points["random"], points
+
+
+def test_the_example_of_the_documents_is_ten_lines():
+    lines = [line for line in EXAMPLE.read_text().splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    assert len(lines) <= 10
