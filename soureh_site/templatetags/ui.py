@@ -17,8 +17,9 @@ from django.utils.translation import gettext as _
 
 register = template.Library()
 
-CHART_WIDTH, CHART_HEIGHT = 720, 240
-CHART_LEFT, CHART_RIGHT, CHART_TOP, CHART_BOTTOM = 48, 12, 12, 32
+# User units. Room at the left for four figures and below for a date as large as a phone needs them.
+CHART_WIDTH, CHART_HEIGHT = 600, 240
+CHART_LEFT, CHART_RIGHT, CHART_TOP, CHART_BOTTOM = 62, 10, 12, 38
 SPARK_WIDTH, SPARK_HEIGHT = 96, 24
 
 

@@ -14,22 +14,39 @@ class Replay {
     this.playButton = root.querySelector("[data-play]");
     this.speed = root.querySelector("[data-speed]");
     this.moves = root.querySelector("[data-moves]");
+    this.handCount = root.querySelectorAll("[data-hand-no]").length;
+    this.framesByHand = new Map();
   }
 
   async load() {
+    if (!(await this.fetchHand(this.hand))) return;
+    this.setUp();
+    this.listMoves();
+    this.mark();
+  }
+
+  /** Get the frames of a hand once; false, and said in place, if that fails. */
+  async fetchHand(hand) {
+    if (this.framesByHand.has(hand)) return true;
     try {
-      const response = await fetch(this.root.dataset.frames, { headers: { Accept: "application/json" } });
+      const url = new URL(this.root.dataset.frames, location.href);
+      url.searchParams.set("hand", hand);
+      const response = await fetch(url, { headers: { Accept: "application/json" } });
       if (!response.ok) throw new TypeError(`expected frames: status ${response.status}`);
-      this.hands = await response.json();
+      this.keep(hand, await response.json());
     } catch (error) {
       // The network's and the parser's errors; anything else is a mistake of ours and stays visible.
       if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error;
       this.complain();
-      return;
+      return false;
     }
-    this.setUp();
-    this.listMoves();
-    this.mark();
+    return true;
+  }
+
+  /** The server sends the hand asked for, a list of frames, or all hands, a list of such lists. */
+  keep(hand, frames) {
+    if (!Array.isArray(frames[0])) this.framesByHand.set(hand, frames);
+    else for (const [index, each] of frames.entries()) this.framesByHand.set(index + 1, each);
   }
 
   complain() {
@@ -39,7 +56,7 @@ class Replay {
   }
 
   get frames() {
-    return this.hands[this.hand - 1];
+    return this.framesByHand.get(this.hand);
   }
 
   get lastStep() {
@@ -90,15 +107,19 @@ class Replay {
 
   /** Step within the hand, and over its ends into the next one. */
   go(where) {
-    if (where === "first") this.show(this.hand, 0);
-    else if (where === "last") this.show(this.hand, this.lastStep);
-    else if (where === "next" && this.step < this.lastStep) this.show(this.hand, this.step + 1);
-    else if (where === "next" && this.hand < this.hands.length) this.show(this.hand + 1, 0);
-    else if (where === "prev" && this.step > 0) this.show(this.hand, this.step - 1);
-    else if (where === "prev" && this.hand > 1) this.show(this.hand - 1, this.hands[this.hand - 2].length - 1);
+    const { hand, step, lastStep } = this;
+    if (where === "first") return this.show(hand, 0);
+    if (where === "last") return this.show(hand, lastStep);
+    if (where === "next" && step < lastStep) return this.show(hand, step + 1);
+    if (where === "next" && hand < this.handCount) return this.show(hand + 1, 0);
+    if (where === "prev" && step > 0) return this.show(hand, step - 1);
+    if (where === "prev" && hand > 1) return this.show(hand - 1, Infinity);
+    return Promise.resolve();
   }
 
-  show(hand, step) {
+  async show(hand, step) {
+    this.wanted = hand;
+    if (!(await this.fetchHand(hand)) || this.wanted !== hand) return;
     const isNewHand = hand !== this.hand;
     this.hand = hand;
     this.step = Math.min(step, this.lastStep);
@@ -110,6 +131,7 @@ class Replay {
     url.searchParams.set("hand", hand);
     url.searchParams.set("step", this.step);
     history.replaceState(null, "", url);
+    if (this.step > this.lastStep - 3 && hand < this.handCount) this.fetchHand(hand + 1);
   }
 
   /** Say where we are: slider, words, hand, move, and which steps are left. */
@@ -132,7 +154,7 @@ class Replay {
     const done = {
       first: atStart,
       prev: atStart && this.hand === 1,
-      next: atEnd && this.hand === this.hands.length,
+      next: atEnd && this.hand === this.handCount,
       last: atEnd,
     };
     for (const link of this.root.querySelectorAll("[data-step-to]")) {
@@ -177,13 +199,15 @@ class Replay {
   }
 
   play() {
-    const tick = () => {
-      const isOver = this.step === this.lastStep && this.hand === this.hands.length;
+    const tick = async () => {
+      const isOver = this.step === this.lastStep && this.hand === this.handCount;
       if (isOver) {
         this.pause();
         return;
       }
-      this.go("next");
+      const { timer } = this;
+      await this.go("next");
+      if (this.timer !== timer) return;
       this.timer = setTimeout(tick, Number(this.speed.value));
     };
     this.timer = setTimeout(tick, Number(this.speed.value) / 2);
