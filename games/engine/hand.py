@@ -7,6 +7,7 @@ scoring happen inside `play`. It knows every card; what leaves it, leaves by `vi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 from .cards import Card
 from .coops import coop_table, replace_table
@@ -129,14 +130,12 @@ class Hand:
 
     def _legal_swaps(self) -> list[str]:
         shielded = self.caller if self.shield == 0 else None
-        replaces = self._replaces[self._drawn()]
-        return [
-            move
-            for other in self._in_hand
-            if other != self.seat and other != shielded
-            for move, card in zip(SWAP[other], self.up[other], strict=True)
-            if replaces[card]
-        ]
+        replaces = self._replaces[self._drawn()].__getitem__
+        moves: list[str] = []
+        for other in self._in_hand:
+            if other != self.seat and other != shielded:
+                moves += compress(SWAP[other], map(replaces, self.up[other]))
+        return moves
 
     def coops(self, seat: int) -> list[bool]:
         """Return the validity of a seat's four coops (rules 5)."""
