@@ -50,3 +50,14 @@ def _latin_twin(char: str) -> str:
     described = unicodedata.name(char, "")
     capital = described.removeprefix(SMALL_CAPITAL)
     return capital if capital != described and len(capital) == 1 else char
+
+
+# Names that would speak for the site, or that mean nobody.
+RESERVED = {
+    name_key(name)
+    for name in (
+        *("admin", "administrator", "root", "system", "soureh", "official", "moderator", "mod", "staff", "support"),
+        *("help", "security", "operator", "owner", "house", "bot", "bots", "sandbox", "referee", "dealer"),
+        *("anonymous", "nobody", "everyone", "guest", "deleted", "none", "null", "undefined", "you", "me"),
+    )
+}

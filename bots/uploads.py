@@ -119,7 +119,11 @@ def _require_text(name: str, source: bytes) -> None:
         line = source.count(b"\n", 0, error.start) + 1
         column = len(source[start : error.start].decode()) + 1
         raise UploadError(
-            _("%(name)s is not UTF-8 text. Save it as UTF-8."), name=name, line=line, column=column
+            _("%(name)s is not UTF-8 text: see byte %(byte)d. Save it as UTF-8."),
+            name=name,
+            byte=error.start,
+            line=line,
+            column=column,
         ) from error
     try:
         encoding, _lines = tokenize.detect_encoding(io.BytesIO(source).readline)

@@ -26,7 +26,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from bots.models import Bot, BotVersion, Source, Switch
-from bots.names import name_key
+from bots.names import RESERVED, name_key
 from bots.signals import version_uploaded
 from bots.switches import pause_note
 from bots.uploads import ENTRY, SOURCE_MAX, Upload, UploadError, check_upload
@@ -129,7 +129,7 @@ def error_text(error: UploadError, file_name: str) -> str:
     if params.get("name") == ENTRY:
         params["name"] = shown_file_name(file_name)
     text = _(error.template) % params
-    if error.line is None or "line" in params:
+    if error.line is None or "%(line)" in error.template:
         return text
     if error.column is None:
         return _("%(text)s It stands in line %(line)s.") % {"text": text, "line": error.line}
@@ -147,6 +147,8 @@ def clean_name(name: str) -> str:
     key = name_key(name)
     if not key:
         raise NameRefused(_("A bot's name needs at least one letter or digit."))
+    if key in RESERVED:
+        raise NameRefused(_("This name is reserved. Please choose another."))
     if Bot.objects.filter(name_key=key).exists():
         raise NameRefused(_("There is a bot of this name, or of one that looks like it. Please choose another."))
     if get_user_model().objects.filter(name_key=key).exists():

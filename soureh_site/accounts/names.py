@@ -7,20 +7,12 @@ from django.db.models import Model
 from django.utils.translation import gettext as _
 
 from bots.models import Bot
-from bots.names import name_key
+from bots.names import RESERVED, name_key
 
 __all__ = ["RESERVED", "check_public_name", "is_taken", "name_key"]
 
 MIN_LENGTH, MAX_LENGTH = 2, 24
 SEPARATORS = "._-"
-# Names that would speak for the site, or that mean nobody.
-RESERVED = {
-    name_key(name)
-    for name in (
-        "admin administrator root system soureh official moderator mod staff support help security operator owner "
-        "house bot bots sandbox referee dealer anonymous nobody everyone guest deleted none null undefined you me"
-    ).split()
-}
 
 
 def check_public_name(name: str) -> None:
