@@ -36,9 +36,7 @@ REDIS_URL = os.environ.get("SANDBOX_REDIS_URL", "")
 app = Celery("sandbox", broker=broker.broker_url(REDIS_URL), set_as_current=False)
 # `results` is written to by its name alone: with no exchange there is no table of bindings to be spoilt from here.
 RESULTS = Queue("results", exchange=Exchange(""), routing_key="results", no_declare=True)
-app.conf.update(
-    broker.CONFIG, broker_transport_options=broker.transport_options("sandbox"), task_queues=[RESULTS]
-)
+app.conf.update(broker.CONFIG, broker_transport_options=broker.transport_options("sandbox"), task_queues=[RESULTS])
 
 
 @cache

@@ -8,7 +8,6 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-
 OWN = ("soureh_site/", "bots/", "games/", "ladder/")
 
 

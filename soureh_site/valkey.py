@@ -8,7 +8,8 @@ from pathlib import Path
 import redis
 
 # What a sandboxed worker may do, should a bot ever get hold of one: take from its own queues, put onto `results`
-# (never read it), and read sources and attempts' numbers. No scripts, channels, listings or other keys.
+# (never read it), and read sources and attempts' numbers. No channels, listings or other keys; a script, by which
+# kombu releases its lock, is held to the same keys and commands.
 SANDBOX_KEYS = " ".join(
     [
         *(f"~{queue}*" for queue in ("matches", "tables", "answers", "sandbox:")),
@@ -21,7 +22,7 @@ SANDBOX_KEYS = " ".join(
 )
 SANDBOX_COMMANDS = (
     "-@all +@read +@write +@connection +@transaction +@blocking -@dangerous -@scripting -@pubsub "
-    "-scan -randomkey -dbsize"
+    "-scan -randomkey -dbsize +evalsha +script|load"
 )
 
 

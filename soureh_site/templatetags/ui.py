@@ -123,7 +123,10 @@ def sparkline(values: Sequence[float]) -> dict[str, Any]:
     low, high = min(values), max(values)
     span = (high - low) or 1.0
     xy = [
-        (3 + (SPARK_WIDTH - 6) * index / (len(values) - 1), SPARK_HEIGHT - 3 - (SPARK_HEIGHT - 6) * (value - low) / span)
+        (
+            3 + (SPARK_WIDTH - 6) * index / (len(values) - 1),
+            SPARK_HEIGHT - 3 - (SPARK_HEIGHT - 6) * (value - low) / span,
+        )
         for index, value in enumerate(values)
     ]
     return {

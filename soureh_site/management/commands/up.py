@@ -61,9 +61,7 @@ class Command(BaseCommand):
         _write(lock, {"pid": os.getpid(), "address": self.address, "run_dir": str(run_dir)})
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
-        children = Children(
-            folder=settings.VAR, run_dir=run_dir, mark=mark, keep_open=[lock.fileno()], say=self._say
-        )
+        children = Children(folder=settings.VAR, run_dir=run_dir, mark=mark, keep_open=[lock.fileno()], say=self._say)
         try:
             self._start(children, run_dir, port)
             self._stay(children)
