@@ -10,6 +10,7 @@ import math
 import os
 import select
 import signal
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -112,6 +113,9 @@ class BotProcess:
         """
         if self._jail is not None:
             raise RuntimeError("a bot process is started once")
+        if threading.current_thread() is not threading.main_thread():
+            # A bot dies with the thread that started it.
+            raise RuntimeError("expected to be called from the main thread")
         jail = self._jail = launcher.launch(self._files, limits=self.limits, mode=require())
         # clock_getcpuclockid(3): the CPU clock of all threads of a process.
         self._cpu_clock = (~jail.pid << 3) | 2
@@ -306,7 +310,11 @@ class BotProcess:
             return self._killed(ending.signal, ending.cpu_s)
         if ending.status == EXIT_MEMORY:
             return BotFault("memory", "out of memory", f"MemoryError, with memory_mb {self.limits.memory_mb}")
-        return BotFault("crash", f"exited with status {ending.status}")
+        return self._crash(f"exited with status {ending.status}")
+
+    def _crash(self, reason: str) -> BotFault:
+        last_words = self.stderr.strip().rpartition("\n")[2][:SHOWN]
+        return BotFault("crash", reason, f"{reason}: {last_words}" if last_words else reason)
 
     def _killed(self, number: int, cpu_s: float) -> Exception:
         if number == signal.SIGSYS:
@@ -317,7 +325,7 @@ class BotProcess:
             return BotFault("timeout", "CPU limit ran out", f"{cpu_s:.1f} s of CPU in all ({name})")
         if number == signal.SIGKILL:
             return SandboxError("the bot was killed from outside by SIGKILL")
-        return BotFault("crash", f"killed by {name}")
+        return self._crash(f"killed by {name}")
 
 
 def queue_delay_s(pid: int) -> float:

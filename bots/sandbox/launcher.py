@@ -12,7 +12,6 @@ import select
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -119,13 +118,18 @@ class Jail:
 def launch(files: Mapping[str, bytes], *, limits: Limits, mode: str) -> Jail:
     """Start `/bot/bot.py` of `files` (path inside /bot -> content) and return when its locks hold.
 
-    Call it from the main thread: a bot dies with the thread that started it.
+    A bot dies with the thread that started it, not only with the process.
 
     Raises:
         SandboxError: bwrap is missing or did not come up, or a lock did not hold.
     """
-    if threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("bots are started from the main thread only")
+    try:
+        return _launch(files, limits=limits, mode=mode)
+    except OSError as error:
+        raise SandboxError(f"the sandbox did not start: {error}") from error
+
+
+def _launch(files: Mapping[str, bytes], *, limits: Limits, mode: str) -> Jail:
     program = filter_program()
     with _descriptors() as fds:
         orders, orders_end = fds.pipe()
@@ -169,12 +173,9 @@ def _spawn(argv: list[str], *, mode: str, pass_fds: list[int]) -> subprocess.Pop
         # Root is exempt from RLIMIT_NPROC, even inside a user namespace.
         identity = {"user": BOT_UID, "group": BOT_UID, "extra_groups": []}
     pipe = subprocess.PIPE
-    try:
-        return subprocess.Popen(
-            argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, cwd="/", env={}, pass_fds=pass_fds, **identity
-        )
-    except OSError as error:
-        raise SandboxError(f"bwrap could not be started: {error}") from error
+    return subprocess.Popen(
+        argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, cwd="/", env={}, pass_fds=pass_fds, **identity
+    )
 
 
 def _bring_up(process, orders_end, mark, report, *, program, limits, mode, fds) -> Jail:
