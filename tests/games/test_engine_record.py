@@ -105,7 +105,7 @@ def test_hands_of_which_only_some_have_times_come_back():
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_noise_is_no_packed_record(noise):
     for head in (b"", b"\x01", b"\x02"):
         with pytest.raises(InvalidRecord):

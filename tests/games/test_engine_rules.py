@@ -1,7 +1,7 @@
 """Rules: the presets of the rule book, options one by one, and clear refusals."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from games.engine import OPTIONS, Rules, RulesError
 from games.engine.cards import DECK_SIZE, NAMES, SORTED_DECK, parse_card
@@ -36,6 +36,7 @@ def test_default_preset_is_classic():
 
 
 @given(any_rules())
+@settings(deadline=None)
 def test_rules_survive_json(rules):
     assert Rules.from_json(rules.to_json()) == rules
 

@@ -3,7 +3,7 @@
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games.engine import Rules
@@ -35,6 +35,7 @@ four = st.lists(st.integers(0, 79), min_size=4, max_size=4)
 
 
 @given(any_rules(), four, four, st.integers(0, 300))
+@settings(deadline=None)
 def test_best_pick_is_the_minimum_over_everything_that_may_be_picked(rules, down, up, total):
     outcomes = []
     for pick in picks_of(rules):
