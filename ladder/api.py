@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import permissions, serializers, status, viewsets
 from rest_framework.decorators import action
+from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -17,6 +18,7 @@ from games.api import MatchSerializer, visible_matches, with_players
 from games.models import Match, Seat
 from ladder import registration
 from ladder.models import Entry, Ladder, Pairing
+from ladder.standings import standings
 
 
 class LadderSerializer(serializers.ModelSerializer):
@@ -35,6 +37,22 @@ class EntrySerializer(serializers.ModelSerializer):
     class Meta:
         model = Entry
         fields = ["id", "ladder", "bot", "user", "name", "state", "rating", "pairings", "won", "drawn", "entered_at"]
+        read_only_fields = fields
+
+
+class StandingSerializer(EntrySerializer):
+    """An entry where it stands."""
+
+    rank = serializers.IntegerField(read_only=True, help_text="From 1; equal ratings share one.")
+    recent_change = serializers.FloatField(
+        read_only=True, allow_null=True, help_text="Of the rating, over the last ten rated pairings."
+    )
+    owner_name = serializers.CharField(
+        source="bot.owner.username", read_only=True, default=None, help_text="Null for a house bot."
+    )
+
+    class Meta(EntrySerializer.Meta):
+        fields = ["rank", *EntrySerializer.Meta.fields, "recent_change", "owner_name"]
         read_only_fields = fields
 
 
@@ -128,6 +146,13 @@ class LadderPages(Pages):
     ordering = "id"
 
 
+class StandingPages(LimitOffsetPagination):
+    """Ranks move while one reads, so a place in the list is all that a page can name."""
+
+    default_limit = 100
+    max_limit = 500
+
+
 @extend_schema_view(
     list=extend_schema(summary="All ladders", tags=["ladders"]),
     retrieve=extend_schema(summary="One ladder", tags=["ladders"]),
@@ -138,6 +163,15 @@ class LadderViewSet(viewsets.ReadOnlyModelViewSet[Ladder]):
     pagination_class = LadderPages
     lookup_field = "slug"
     lookup_value_regex = "[-a-zA-Z0-9_]+"
+
+    @extend_schema(
+        summary="Standings of a ladder, best first", tags=["ladders"], responses=StandingSerializer(many=True)
+    )
+    @action(detail=True, pagination_class=StandingPages, filter_backends=[])
+    def standings(self, request: Request, slug: str) -> Response:
+        """Return the entries that stand in the ladder; those that have withdrawn do not."""
+        page = self.paginate_queryset(standings(self.get_object(), shown=None))
+        return self.get_paginated_response(StandingSerializer(page, many=True).data)
 
 
 class EntryPages(Pages):

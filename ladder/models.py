@@ -1,6 +1,7 @@
 """Who meets whom and what it counts: ladders, entries, rounds, pairings and the ledger of ratings."""
 
 from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -16,9 +17,9 @@ class Ladder(models.Model):
     slug = models.SlugField(max_length=60, unique=True)
     about = models.CharField(_("about"), max_length=280, blank=True)
     rules = models.JSONField()  # every option, as in the record
-    seats = models.PositiveSmallIntegerField(default=2)
+    seats = models.PositiveSmallIntegerField(default=2, validators=[MinValueValidator(2), MaxValueValidator(4)])
     is_open = models.BooleanField(default=True)
-    round_s = models.PositiveIntegerField(default=60)
+    round_s = models.PositiveIntegerField(default=60, validators=[MinValueValidator(5)])
     next_round_at = models.DateTimeField(null=True, blank=True)
     rounds = models.PositiveIntegerField(default=0)  # held so far
     has_showcase = models.BooleanField(default=True)
@@ -30,6 +31,10 @@ class Ladder(models.Model):
 
     class Meta:
         ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(seats__gte=2, seats__lte=4), name="ladder_seats_2_to_4"),
+            models.CheckConstraint(condition=models.Q(round_s__gte=1), name="ladder_round_s_positive"),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -4,6 +4,7 @@ import logging
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
+from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 
@@ -18,10 +19,12 @@ def ladder_group(slug: str) -> str:
 def announce(slug: str) -> None:
     """Send `{"type": "changed"}` to everybody who looks at this ladder or at the home page.
 
-    Call it once the change is committed. Raises what the channel layer raises when it is away:
-    callers run it after the commit, where a lost notice costs an open page its update and no more.
+    Call it once the change is committed. While Redis is away the notice is lost, which costs open
+    pages one update and nobody anything else.
     """
     send = async_to_sync(get_channel_layer().group_send)
-    for group in (ladder_group(slug), HOME_GROUP):
-        send(group, {"type": "changed"})
-    logger.debug("announced ladder=%s", slug)
+    try:
+        for group in (ladder_group(slug), HOME_GROUP):
+            send(group, {"type": "changed"})
+    except (RedisError, OSError) as error:
+        logger.warning("notice not sent ladder=%s error=%s", slug, type(error).__name__)

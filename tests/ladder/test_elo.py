@@ -54,9 +54,7 @@ def test_change_refuses_shapes_that_differ(ratings, places, k) -> None:
         change(ratings, places, k)
 
 
-tables = st.integers(2, 4).flatmap(
-    lambda n: st.lists(st.tuples(RATING, st.integers(1, 4)), min_size=n, max_size=n)
-)
+tables = st.integers(2, 4).flatmap(lambda n: st.lists(st.tuples(RATING, st.integers(1, 4)), min_size=n, max_size=n))
 
 
 @given(tables, st.floats(1, 100))

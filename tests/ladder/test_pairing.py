@@ -28,9 +28,7 @@ def fields(draw):
 def most_tables(field, seats) -> int:
     """Count by brute arithmetic: T tables hold at most T of an owner's entries."""
     sizes = Counter(("house", one.entry) if one.owner is None else ("owner", one.owner) for one in field).values()
-    return max(
-        t for t in range(len(field) // seats + 1) if t == 0 or sum(min(size, t) for size in sizes) >= t * seats
-    )
+    return max(t for t in range(len(field) // seats + 1) if t == 0 or sum(min(size, t) for size in sizes) >= t * seats)
 
 
 @given(fields(), st.integers(2, 4))

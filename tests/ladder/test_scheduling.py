@@ -4,7 +4,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection, connections
+from django.db import connections
 from django.utils import timezone
 
 from bots.models import BotVersion, Switch
@@ -268,7 +268,6 @@ def test_hold_round_is_all_or_nothing(monkeypatch) -> None:
     assert tick() == 1
 
 
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="in-memory SQLite has one writer; see test_processes")
 @pytest.mark.django_db(transaction=True)
 def test_two_ticks_at_once_hold_one_round() -> None:
     ladder = make_ladder()

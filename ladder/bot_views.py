@@ -1,0 +1,122 @@
+"""Pages of bots and of the people behind them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import F, Max, Prefetch, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.views.decorators.http import require_safe
+
+from bots.models import Bot, BotVersion
+from ladder.history import Listing, is_owner
+from ladder.models import Entry, Ladder, RatingChange
+
+CHART_POINTS = 150
+BOTS_SHOWN = 50
+VERSIONS_SHOWN = 20
+
+
+@require_safe
+def bot(request: HttpRequest, slug: str) -> HttpResponse:
+    """One bot: where it stands, how its rating went, its versions and matches; forms for its owner."""
+    found = get_object_or_404(Bot.objects.select_related("owner"), slug=slug)
+    entries = list(found.entries.select_related("ladder").order_by("ladder"))
+    is_own = is_owner(request.user, found)
+    versions = list(found.versions.defer("source").order_by("-number")[: VERSIONS_SHOWN + 1])
+    context = {
+        "bot": found,
+        "is_own": is_own,
+        "entries": _entry_rows(entries),
+        "free_ladders": _free_ladders(found, entries) if is_own else [],
+        "is_playable": any(version.state == BotVersion.State.READY for version in versions),
+        "versions": versions[:VERSIONS_SHOWN],
+        "has_more_versions": len(versions) > VERSIONS_SHOWN,
+        "matches": Listing(viewer=request.user, bot=found).page(request.GET),
+    }
+    return render(request, "ladder/bot.html", context)
+
+
+@require_safe
+def bot_list(request: HttpRequest) -> HttpResponse:
+    """Every bot by name, page by page; `q` looks for a name."""
+    wanted = request.GET.get("q", "").strip()[:32]
+    after = request.GET.get("after", "")[:32]
+    bots = Bot.objects.select_related("owner").prefetch_related(_standing_entries()).order_by("name")
+    if wanted:
+        bots = bots.filter(name__icontains=wanted)
+    if after:
+        bots = bots.filter(name__gt=after)
+    found = list(bots.annotate(newest=Max("versions__number"))[: BOTS_SHOWN + 1])
+    context = {
+        "bots": found[:BOTS_SHOWN],
+        "wanted": wanted,
+        "after": after,
+        "next_after": found[BOTS_SHOWN - 1].name if len(found) > BOTS_SHOWN else "",
+    }
+    return render(request, "ladder/bot_list.html", context)
+
+
+@require_safe
+def person(request: HttpRequest, username: str) -> HttpResponse:
+    """One person by public name: bots, where they stand, matches at tables. Never an address."""
+    people = get_user_model().objects.filter(is_active=True).only("pk", "username", "date_joined")
+    found = get_object_or_404(people, username=username)
+    bots = found.bots.prefetch_related(_standing_entries()).annotate(newest=Max("versions__number")).order_by("name")
+    context = {
+        "person": found,
+        "is_self": request.user.pk == found.pk,
+        "bots": list(bots[:BOTS_SHOWN]),
+        "matches": Listing(viewer=request.user, person=found).page(request.GET),
+    }
+    return render(request, "ladder/person.html", context)
+
+
+def _standing_entries() -> Prefetch:
+    """Return what fetches each bot's entries as `standing`, best first, with their ladders."""
+    entries = Entry.objects.exclude(state=Entry.State.WITHDRAWN).select_related("ladder").order_by("-rating")
+    return Prefetch("entries", entries, to_attr="standing")
+
+
+def _free_ladders(found: Bot, entries: Sequence[Entry]) -> list[Ladder]:
+    """Return the open ladders that the bot could enter, or come back to."""
+    taken = [entry.ladder_id for entry in entries if entry.state != Entry.State.WITHDRAWN]
+    return list(Ladder.objects.filter(is_open=True).exclude(pk__in=taken))
+
+
+def _entry_rows(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return the bot's entries, each with the points of its chart. One query."""
+    points: dict[int, list[dict[str, Any]]] = {entry.pk: [] for entry in entries}
+    for entry_id, after, rated_at in _thinned(entries):
+        label = date_format(localtime(rated_at), "j M, H:i")
+        points[entry_id].append({"value": after, "label": label})
+    return [
+        {
+            "entry": entry,
+            "points": points[entry.pk],
+            "is_provisional": entry.pairings < entry.ladder.settled_after,
+            "lost": entry.pairings - entry.won - entry.drawn,
+            "average_place": entry.place_sum / entry.pairings if entry.pairings else None,
+        }
+        for entry in entries
+    ]
+
+
+def _thinned(entries: Sequence[Entry]) -> list[tuple[int, float, Any]]:
+    """Return (entry, rating after, when) of each entry's history at even distances and its last, oldest first."""
+    played = [entry for entry in entries if entry.pairings]
+    if not played:
+        return []
+    parts = [
+        RatingChange.objects.filter(entry=entry)
+        .annotate(rest=F("nth") % max(1, entry.pairings // CHART_POINTS))
+        .filter(Q(rest=0) | Q(nth=entry.pairings))
+        .order_by()
+        .values_list("entry_id", "after", "rated_at", "nth")
+        for entry in played
+    ]
+    rows = parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]
+    return [(entry_id, after, when) for entry_id, after, when, _nth in sorted(rows, key=lambda row: row[3])]

@@ -1,0 +1,212 @@
+"""Matches in lists: which ones, page by page by key, and rows as `games/_match_row.html` takes them.
+
+A page costs the same however long the history is: the ids of one page are a range of an index,
+the rest is fetched for them. Of a match that has not ended only who plays is shown; a trial is
+shown to the owner of the bot that it tries.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Prefetch, Q, QuerySet
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from bots.models import Bot
+from games.models import Match, Seat
+from ladder.models import Ladder, PairedMatch, Pairing, RatingChange
+
+PAGE = 25
+# What no list needs: they are large, or secret.
+UNSHOWN = ("rules", "server_seed", "player_seeds", "faults")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of a list, newest first, and the addresses of its neighbours ("" where there is none)."""
+
+    rows: list[dict[str, Any]]
+    newer_url: str = ""
+    older_url: str = ""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Which matches: those of a ladder, a bot, a person, or all; `viewer` decides whether trials are among them."""
+
+    viewer: Any = None
+    ladder: Ladder | None = None
+    bot: Bot | None = None
+    person: Any = None
+    kept: Mapping[str, str] = field(default_factory=dict)  # the address's other parameters
+
+    def page(self, query: Mapping[str, str], *, size: int = PAGE) -> Page:
+        """Return the page that `before` or `after`, a match's id, asks for; the first one without either."""
+        before, after = _key(query.get("before")), _key(query.get("after"))
+        matches = self._ids()
+        if after is not None:
+            found = list(matches.filter(**{f"{self._column}__gt": after}).order_by(self._column)[: size + 1])[::-1]
+            ids, has_newer, has_older = found[-size:], len(found) > size, bool(found)
+        else:
+            if before is not None:
+                matches = matches.filter(**{f"{self._column}__lt": before})
+            found = list(matches.order_by(f"-{self._column}")[: size + 1])
+            ids, has_newer, has_older = found[:size], before is not None, len(found) > size
+        return Page(
+            rows=match_rows(ids, name_ladder=self.ladder is None),
+            newer_url=self._url(after=ids[0]) if ids and has_newer else "",
+            older_url=self._url(before=ids[-1]) if ids and has_older else "",
+        )
+
+    @property
+    def _column(self) -> str:
+        return "pk" if self._is_all else "match_id"
+
+    @property
+    def _is_all(self) -> bool:
+        return self.ladder is None and self.bot is None and self.person is None
+
+    def _ids(self) -> QuerySet[Any, Any]:
+        """Return the ids of the matches in question, in no order yet."""
+        if self._is_all:
+            return Match.objects.exclude(kind=Match.Kind.TRIAL).values_list("pk", flat=True)
+        if self.bot is None and self.person is None:
+            return PairedMatch.objects.filter(ladder=self.ladder).values_list("match_id", flat=True)
+        seats = Seat.objects.filter(bot=self.bot) if self.bot else Seat.objects.filter(user=self.person)
+        if self.ladder is not None:
+            seats = seats.filter(match__paired__ladder=self.ladder)
+        elif self.bot is None or not is_owner(self.viewer, self.bot):
+            seats = seats.exclude(match__kind=Match.Kind.TRIAL)
+        return seats.values_list("match_id", flat=True)
+
+    def _url(self, **key: int) -> str:
+        return "?" + urlencode({**self.kept, **key})
+
+
+def is_owner(user: Any, bot: Bot | None) -> bool:
+    """Tell whether `bot` is this user's own; house bots are nobody's."""
+    return bot is not None and bot.owner_id is not None and user is not None and bot.owner_id == user.pk
+
+
+def match_rows(ids: Iterable[int], *, name_ladder: bool = True) -> list[dict[str, Any]]:
+    """Return rows for these matches, in the order of `ids`. Three queries, however many."""
+    order = {pk: place for place, pk in enumerate(ids)}
+    matches = sorted(_loaded(Match.objects.filter(pk__in=order)), key=lambda match: order[match.pk])
+    return _rows(matches, name_ladder=name_ladder)
+
+
+def latest_rows(count: int) -> list[dict[str, Any]]:
+    """Return rows for the matches that ended last, trials apart. Three queries."""
+    ended = Match.objects.filter(state=Match.State.FINISHED).exclude(kind=Match.Kind.TRIAL)
+    return _rows(list(_loaded(ended).order_by("-finished_at", "-pk")[:count]), name_ladder=True)
+
+
+def _loaded(matches: QuerySet[Match]) -> QuerySet[Match]:
+    """Return the matches with all that a row shows."""
+    seats = Prefetch("players", Seat.objects.select_related("bot", "user").order_by("seat", "entrant"))
+    return matches.select_related("paired__pairing", "paired__ladder").defer(*UNSHOWN).prefetch_related(seats)
+
+
+def _rows(matches: Sequence[Match], *, name_ladder: bool) -> list[dict[str, Any]]:
+    changes = rating_changes([match.paired.pairing_id for match in matches if pairing_of(match)])
+    return [match_row(match, changes, name_ladder=name_ladder) for match in matches]
+
+
+def rating_changes(pairing_ids: Iterable[int]) -> dict[tuple[int, int], RatingChange]:
+    """Return the ledger's rows of these pairings by (pairing, bot)."""
+    rows = RatingChange.objects.filter(pairing__in=list(pairing_ids)).select_related("entry")
+    return {(row.pairing_id, row.entry.bot_id or 0): row for row in rows}
+
+
+def pairing_of(match: Match) -> Pairing | None:
+    """Return the pairing that the match belongs to, or None. The match was loaded with it."""
+    paired: PairedMatch | None = getattr(match, "paired", None)
+    return paired.pairing if paired else None
+
+
+def match_row(
+    match: Match, changes: Mapping[tuple[int, int], RatingChange], *, name_ladder: bool = True
+) -> dict[str, Any]:
+    """Return one match as `games/_match_row.html` takes it."""
+    pairing = pairing_of(match)
+    badge, label = badge_of(match, pairing)
+    notes = [match.paired.ladder.name] if name_ladder and pairing else []
+    if pairing and pairing.state == Pairing.State.UNRATED:
+        notes.append(why_unrated(pairing.why_unrated))
+    pairing_id = pairing.pk if pairing else 0
+    return {
+        "id": match.code,
+        "url": reverse("match", args=[match.code]),
+        "state": badge,
+        "state_label": label,
+        "seats": [_seat_cell(seat, changes.get((pairing_id, seat.bot_id or 0))) for seat in _placed(match)],
+        "when": match.finished_at or match.created_at,
+        "note": " · ".join(notes),
+    }
+
+
+def _placed(match: Match) -> list[Seat]:
+    """Return the players, best place first."""
+    return sorted(match.players.all(), key=lambda seat: (seat.place or 0, seat.entrant))
+
+
+def _seat_cell(seat: Seat, change: RatingChange | None) -> dict[str, Any]:
+    return {
+        "name": seat.name,
+        "url": seat_url(seat),
+        "place": seat.place,
+        "total": seat.total,
+        "rating_change": change.after - change.before if change else None,
+    }
+
+
+def seat_url(seat: Seat) -> str:
+    """Return the address of whoever sits there, or an empty string."""
+    if seat.bot is not None:
+        return reverse("bot", args=[seat.bot.slug])
+    return reverse("person", args=[seat.user.username]) if seat.user is not None else ""
+
+
+def badge_of(match: Match, pairing: Pairing | None) -> tuple[str, str]:
+    """Return the badge of a match's state and what it says."""
+    state = Match.State
+    running = {
+        state.WAITING: ("waiting", _("waiting")),
+        state.QUEUED: ("waiting", _("waiting")),
+        state.OPEN: ("open", _("open")),
+        state.PLAYING: ("live", _("playing")),
+        state.SHOWING: ("showing", _("on show")),
+        state.VOID: ("void", pgettext("a match without result", "void")),
+    }
+    if match.state in running:
+        return running[state(match.state)]
+    if match.kind == Match.Kind.TRIAL:
+        return "trial", _("trial")
+    if pairing is None:
+        return "finished", _("finished")
+    if pairing.state == Pairing.State.PLAYING:
+        return "finished", _("being rated")
+    return pairing.state, pairing.get_state_display()
+
+
+def why_unrated(why: str) -> str:
+    """Say in a sentence why a pairing counts for nothing."""
+    return {
+        "void": _("Not rated: the match was lost through our fault and is void."),
+        "one_owner": _("Not rated: bots of one owner played each other."),
+    }.get(why, _("Not rated."))
+
+
+def running(ladder: Ladder) -> Q:
+    """Return the condition for a ladder's matches that have not ended."""
+    return Q(paired__ladder=ladder, paired__pairing__state=Pairing.State.PLAYING, state__in=Match.UNFINISHED)
+
+
+def _key(text: str | None) -> int | None:
+    """Read a match's id from an address; None for none, and for what is none."""
+    if text is None or not text.isascii() or not text.isdigit() or len(text) > 18:
+        return None
+    return int(text)

@@ -1,0 +1,116 @@
+"""Pages of matches: the list, and one match at any moment of its life."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from bots.models import Bot
+from games.dispatch import place_in_queue
+from games.models import Match, Seat, SeatLog
+from ladder.history import Listing, badge_of, is_owner, pairing_of, rating_changes, seat_url, why_unrated
+from ladder.models import Ladder, Pairing, RatingChange
+from ladder.plain_rules import plain_rules
+from ladder.table_context import replay_context, table_context
+
+State = Match.State
+
+
+@require_safe
+def match_list(request: HttpRequest) -> HttpResponse:
+    """Matches, newest first; `ladder` and `bot` in the address narrow them down."""
+    ladders = list(Ladder.objects.order_by("pk"))
+    kept = {name: request.GET[name] for name in ("ladder", "bot") if request.GET.get(name)}
+    ladder = next((one for one in ladders if one.slug == kept.get("ladder")), None)
+    bot = Bot.objects.filter(slug=kept["bot"]).first() if "bot" in kept else None
+    if ("ladder" in kept and ladder is None) or ("bot" in kept and bot is None):
+        raise Http404("expected the slug of a ladder and of a bot")
+    listing = Listing(viewer=request.user, ladder=ladder, bot=bot, kept=kept)
+    context = {"ladders": ladders, "ladder": ladder, "bot": bot, "matches": listing.page(request.GET)}
+    return render(request, "ladder/match_list.html", context)
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def match(request: HttpRequest, code: str) -> HttpResponse:
+    """One match: its place in the queue, its table while it runs, its result and replay when it has ended."""
+    found = get_object_or_404(Match.objects.select_related("paired__pairing", "paired__ladder"), code=code)
+    players = list(found.players.select_related("bot", "user", "version").order_by("seat", "entrant"))
+    own = [seat for seat in players if is_owner(request.user, seat.bot)]
+    if found.kind == Match.Kind.TRIAL and not own:
+        raise Http404("expected a match that this reader may see")
+    context = _facts(found, players, request.user) | _present(found, players, request)
+    if found.state in (State.FINISHED, State.VOID):
+        context["own_seats"] = _own_seats(own)
+    is_update = request.headers.get("HX-Request") == "true"
+    return render(request, "ladder/_match_update.html" if is_update else "ladder/match.html", context)
+
+
+def _facts(found: Match, players: Sequence[Seat], reader: Any) -> dict[str, Any]:
+    """Return what stands on the page in every state; the seed only once the match has ended."""
+    pairing = pairing_of(found)
+    badge, label = badge_of(found, pairing)
+    return {
+        "match": found,
+        "ladder": found.paired.ladder if pairing else None,
+        "badge": badge,
+        "badge_label": label,
+        "results": _results(found, players, reader),
+        "why_unrated": _why_uncounted(found, pairing),
+        "rules": plain_rules(found.rules, found.seats),
+        "revealed_seed": bytes(found.server_seed).hex() if found.state == State.FINISHED else "",
+    }
+
+
+def _results(found: Match, players: Sequence[Seat], reader: Any) -> list[dict[str, Any]]:
+    """Return a row for each seat, best place first."""
+    pairing = pairing_of(found)
+    changes = rating_changes([pairing.pk]) if pairing else {}
+    faults = {fault["seat"]: fault for fault in found.faults}
+    return [
+        _result(seat, changes.get((pairing.pk if pairing else 0, seat.bot_id or 0)), faults.get(seat.seat), reader)
+        for seat in sorted(players, key=lambda seat: (seat.place or 0, seat.entrant))
+    ]
+
+
+def _result(seat: Seat, change: RatingChange | None, fault: dict[str, Any] | None, reader: Any) -> dict[str, Any]:
+    return {
+        "seat": seat,
+        "url": seat_url(seat),
+        "change": change,
+        "delta": change.after - change.before if change else None,
+        "fault": fault,
+        "is_own": is_owner(reader, seat.bot) or (seat.user_id is not None and seat.user_id == reader.pk),
+    }
+
+
+def _why_uncounted(found: Match, pairing: Pairing | None) -> str:
+    """Say why no rating moved, or an empty string."""
+    if found.kind == Match.Kind.TRIAL:
+        return _("Not rated: a trial match shows that a version plays without faults.")
+    if found.kind == Match.Kind.TABLE:
+        return _("Not rated: a friendly match at a table.")
+    if pairing is not None and pairing.state == Pairing.State.UNRATED:
+        return why_unrated(pairing.why_unrated)
+    return ""
+
+
+def _present(found: Match, players: Sequence[Seat], request: HttpRequest) -> dict[str, Any]:
+    """Return what the match's state adds: its replay, its table, its place in the queue."""
+    if found.state == State.FINISHED:
+        return {"replay": replay_context(found, players, request.GET)}
+    if found.state == State.SHOWING:
+        return {"table": table_context(found, players)}
+    if found.state == State.WAITING:
+        return {"queue_place": place_in_queue(found)}
+    return {}
+
+
+def _own_seats(own: Sequence[Seat]) -> list[dict[str, Any]]:
+    """Return the reader's own seats with what only he may read of them."""
+    logs = {log.seat_id: log for log in SeatLog.objects.filter(seat__in=own)} if own else {}
+    return [{"seat": seat, "log": logs.get(seat.pk)} for seat in own]

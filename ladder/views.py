@@ -1,0 +1,202 @@
+"""Pages of the site as a whole and of its ladders; entering a bot and taking it out again."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count, Exists, OuterRef, Q
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from bots.models import Bot, BotVersion
+from bots.switches import pause_note
+from games.models import Match
+from ladder import registration
+from ladder.history import latest_rows, match_rows, running
+from ladder.models import Entry, Ladder, PairedMatch
+from ladder.plain_rules import plain_rules
+from ladder.registration import NotRegistered
+from ladder.standings import average_place, leaders, lost, standings, trends
+from ladder.table_context import table_context
+
+LATEST = 10
+HOME_LATEST = 6
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def home(request: HttpRequest) -> HttpResponse:
+    """What is going on now, who leads, and three ways in."""
+    shown = _on_show()
+    context = {
+        "shown": shown,
+        "table": table_context(shown) if shown else None,
+        "ladders": _ladder_cards(),
+        "latest": latest_rows(HOME_LATEST),
+        "paused": pause_note("rounds"),
+    }
+    return render(request, "ladder/_home.html" if _is_update(request) else "ladder/home.html", context)
+
+
+@require_safe
+def ladder_list(request: HttpRequest) -> HttpResponse:
+    """Every ladder, the open ones first."""
+    return render(
+        request,
+        "ladder/ladder_list.html",
+        {"ladders": _ladder_cards(only_open=False), "paused": pause_note("rounds")},
+    )
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def ladder(request: HttpRequest, slug: str) -> HttpResponse:
+    """Standings, the next round, what is being played and what has been; the reader's own bots."""
+    found = get_object_or_404(Ladder, slug=slug)
+    entries = list(standings(found, viewer=request.user))
+    context = {
+        "ladder": found,
+        "rows": _standing_rows(found, entries, request.user),
+        "why_waiting": _why_waiting(found, entries),
+    } | _matches(found)
+    if _is_update(request):
+        return render(request, "ladder/_ladder.html", context)
+    context |= {"rules": plain_rules(found.rules, found.seats)} | _own_bots(found, entries, request.user)
+    return render(request, "ladder/ladder.html", context)
+
+
+@require_POST
+@login_required
+def register(request: HttpRequest, slug: str) -> HttpResponse:
+    """Enter one of the reader's bots into the ladder."""
+    found = get_object_or_404(Ladder, slug=slug)
+    bot = get_object_or_404(Bot, slug=request.POST.get("bot", ""), owner=request.user)
+    try:
+        registration.register(request.user, bot, found)
+    except NotRegistered as reason:
+        messages.error(request, str(reason))
+    else:
+        text = _("%(bot)s is in %(ladder)s and plays in the next round.")
+        messages.success(request, text % {"bot": bot, "ladder": found})
+    return _back(request, found.get_absolute_url())
+
+
+CHANGES = {"pause": registration.pause, "resume": registration.resume, "withdraw": registration.withdraw}
+
+
+@require_POST
+@login_required
+def change_entry(request: HttpRequest, pk: int, change: str) -> HttpResponse:
+    """Pause, resume or withdraw an entry of the reader's own bot."""
+    entry = get_object_or_404(Entry.objects.select_related("bot", "ladder"), pk=pk, bot__owner=request.user)
+    try:
+        CHANGES[change](request.user, entry)
+    except NotRegistered as reason:
+        messages.error(request, str(reason))
+    else:
+        said = {
+            "pause": _("%(bot)s is paused in %(ladder)s: it sits out until you resume it."),
+            "resume": _("%(bot)s is back in %(ladder)s and plays in the next round."),
+            "withdraw": _("%(bot)s has left %(ladder)s. Its rating and history are kept, should it come back."),
+        }
+        messages.success(request, said[change] % {"bot": entry.bot, "ladder": entry.ladder})
+    return _back(request, entry.ladder.get_absolute_url())
+
+
+def _is_update(request: HttpRequest) -> bool:
+    """Tell whether an open page asks for its changing parts alone."""
+    return request.headers.get("HX-Request") == "true"
+
+
+def _back(request: HttpRequest, default: str) -> HttpResponse:
+    """Return to where the form stood, if that is a page of ours."""
+    there = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(
+        there, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return HttpResponseRedirect(there if is_ours else default)
+
+
+def _on_show() -> Match | None:
+    """Return the match that was put on show last, or None."""
+    shows = Match.objects.filter(state=Match.State.SHOWING).select_related("paired__pairing", "paired__ladder")
+    return shows.order_by("-show_from", "-pk").first()
+
+
+def _ladder_cards(*, only_open: bool = True) -> list[dict[str, Any]]:
+    """Return the ladders, each with its leaders and how many stand in it. Two queries."""
+    first = leaders()
+    standing = ~Q(entries__state=Entry.State.WITHDRAWN)
+    ladders = Ladder.objects.annotate(entry_count=Count("entries", filter=standing)).order_by("-is_open", "pk")
+    if only_open:
+        ladders = ladders.filter(is_open=True)
+    return [{"ladder": one, "leaders": first.get(one.pk, [])} for one in ladders]
+
+
+def _matches(found: Ladder) -> dict[str, Any]:
+    """Return the rows of what is being played and of what has ended, fetched together."""
+    now = _running_ids(found)
+    rows = match_rows(now + _latest_ids(found), name_ladder=False)
+    return {"running": rows[: len(now)], "latest": rows[len(now) :]}
+
+
+def _running_ids(found: Ladder) -> list[int]:
+    matches = Match.objects.filter(running(found)).order_by("-state", "-pk")
+    return list(matches.values_list("pk", flat=True)[:LATEST])
+
+
+def _latest_ids(found: Ladder) -> list[int]:
+    """Return the ladder's last matches that have ended."""
+    ended = PairedMatch.objects.filter(ladder=found, match__state__in=(Match.State.FINISHED, Match.State.VOID))
+    return list(ended.order_by("-match_id").values_list("match_id", flat=True)[:LATEST])
+
+
+def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[str, Any]]:
+    """Return the rows of the table of standings."""
+    trend = trends(found, entries)
+    return [
+        {
+            "entry": entry,
+            "is_own": entry.owner_id is not None and entry.owner_id == user.pk,
+            "is_provisional": entry.pairings < found.settled_after,
+            "trend": trend.get(entry.pk, []),
+            "lost": lost(entry),
+            "average_place": average_place(entry),
+        }
+        for entry in entries
+    ]
+
+
+def _why_waiting(found: Ladder, entries: list[Entry]) -> str:
+    """Say why no round may come, or an empty string. Owners are not told apart here."""
+    if not found.is_open:
+        return _("This ladder is closed: no rounds are held.")
+    if note := pause_note("rounds"):
+        return note
+    missing = found.seats - sum(entry.state == Entry.State.ACTIVE for entry in entries)
+    if missing > 0:
+        text = ngettext("A round needs %(count)d more bot here.", "A round needs %(count)d more bots here.", missing)
+        return text % {"count": missing}
+    return ""
+
+
+def _own_bots(found: Ladder, entries: list[Entry], user: Any) -> dict[str, Any]:
+    """Return the reader's bots as the page's forms need them: entered here, and those that could be. One query."""
+    if not user.is_authenticated:
+        return {}
+    own = [entry for entry in entries if entry.owner_id == user.pk]
+    for entry in own:
+        entry.ladder = found
+    ready = BotVersion.objects.filter(bot=OuterRef("pk"), state=BotVersion.State.READY)
+    others = Bot.objects.filter(owner=user).exclude(pk__in=[entry.bot_id for entry in own if entry.bot_id])
+    bots = list(others.annotate(is_playable=Exists(ready)))
+    return {
+        "own_entries": own,
+        "free_bots": [bot for bot in bots if bot.is_playable],
+        "unready_bots": [bot for bot in bots if not bot.is_playable],
+    }
