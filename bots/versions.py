@@ -108,9 +108,8 @@ def read_file(file: File) -> bytes:
     """
     if file.size > SOURCE_MAX:
         raise UploadError(
-            _("%(name)s is too large: %(size)d KiB; at most %(most)d KiB are allowed."),
+            _("%(name)s is too large: at most %(most)d KiB."),
             name=shown_file_name(file.name),
-            size=-(-file.size // 1024),
             most=SOURCE_MAX // 1024,
         )
     return file.read()

@@ -5,8 +5,7 @@ Of a match that has not finished nothing is told but who plays and since when.
 
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -20,6 +19,7 @@ from rest_framework.views import APIView
 from bots.api import SLUG, Refused, own_bot
 from games.models import Match, Seat
 from games.replay import record
+from games.sight import visible_matches
 
 CODE = OpenApiParameter("code", str, OpenApiParameter.PATH, description="The match's code.")
 NUMBER = OpenApiParameter("number", int, OpenApiParameter.PATH, description="The version's number.")
@@ -34,6 +34,7 @@ class SeatSerializer(serializers.ModelSerializer):
         model = Seat
         fields = ["entrant", "seat", "name", "bot", "version", "user", "place", "total", "fault"]
         read_only_fields = fields
+        extra_kwargs = {"fault": {"allow_null": True}}
 
 
 class MatchSerializer(serializers.ModelSerializer):
@@ -57,7 +58,7 @@ class MatchSerializer(serializers.ModelSerializer):
             "how": {"allow_null": True},
             "decisions": {"allow_null": True},
             "hands": {"allow_null": True},
-            "faults": {"help_text": "Of each fault: seat, kind, hand, turn, detail."},
+            "faults": {"allow_null": True, "help_text": "Of each fault: seat, kind, hand, turn, detail."},
         }
 
     @extend_schema_field(serializers.CharField())
@@ -81,14 +82,6 @@ class TrialSerializer(serializers.Serializer):
     fault = serializers.CharField(help_text="The fault's kind, or empty.")
     fault_detail = serializers.CharField(help_text="What was seen when the bot faulted.")
     stderr = serializers.CharField(help_text="What the bot wrote to its log, capped.")
-
-
-def visible_matches(user: Any) -> QuerySet[Match]:
-    """Return the matches that `user` may know of: all but other people's trials."""
-    if isinstance(user, AnonymousUser):
-        return Match.objects.exclude(kind=Match.Kind.TRIAL)
-    own = Exists(Seat.objects.filter(match=OuterRef("pk"), bot__owner=user))
-    return Match.objects.filter(~Q(kind=Match.Kind.TRIAL) | own)
 
 
 def with_players(matches: QuerySet[Match]) -> QuerySet[Match]:

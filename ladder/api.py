@@ -14,8 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from bots.api import Pages, Refused, own_bot
-from games.api import MatchSerializer, visible_matches, with_players
+from games.api import MatchSerializer, with_players
 from games.models import Match, Seat
+from games.sight import visible_matches
 from ladder import registration
 from ladder.models import Entry, Ladder, Pairing
 from ladder.standings import standings

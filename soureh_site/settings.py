@@ -249,6 +249,11 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "ENUM_NAME_OVERRIDES": {
+        "VersionState": "bots.models.BotVersion.State",
+        "MatchState": "games.models.Match.State",
+        "EntryState": "ladder.models.Entry.State",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "soureh_site.api.describe_errors",

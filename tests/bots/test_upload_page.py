@@ -1,0 +1,282 @@
+"""The pages on which an owner minds his bots, as a browser sees them: the success, then every refusal."""
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from bots.forms import excerpt
+from bots.models import Bot, BotVersion, Switch
+from bots.uploads import SOURCE_MAX
+from bots.versions import add_version
+from tests.people import FIRST_BOT, house_bot, person, uploaded
+
+UPLOAD, MINE = "/bots/upload/", "/my/bots/"
+OTHER_BOT = FIRST_BOT + b"# improved\n"
+
+
+@pytest.fixture
+def ada(db: None) -> Any:
+    return person("ada")
+
+
+@pytest.fixture
+def client(ada: Any) -> Client:
+    client = Client()
+    client.force_login(ada)
+    return client
+
+
+def file(data: bytes = FIRST_BOT, name: str = "bot.py") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, data, "text/x-python")
+
+
+def test_upload_of_a_new_bot_leads_to_its_versions_page(client: Client) -> None:
+    answer = client.post(UPLOAD, {"name": "Mim", "file": file()})
+    assert answer.status_code == 302
+    assert answer["Location"] == reverse("version", args=["mim", 1])
+    assert BotVersion.objects.get().bot.name == "Mim"
+
+
+def test_pasted_source_is_stored_with_plain_line_ends(client: Client) -> None:
+    client.post(UPLOAD, {"name": "Mim", "source": FIRST_BOT.decode().replace("\n", "\r\n")})
+    assert bytes(BotVersion.objects.get().source.data) == FIRST_BOT
+
+
+def test_pasted_source_keeps_its_white_space(client: Client) -> None:
+    source = "\n\n" + FIRST_BOT.decode() + "    \n"
+    client.post(UPLOAD, {"name": "Mim", "source": source})
+    assert bytes(BotVersion.objects.get().source.data) == source.encode()
+
+
+def test_upload_of_a_new_version_needs_no_name(client: Client, ada: Any) -> None:
+    uploaded(ada)
+    answer = client.post(UPLOAD, {"bot": "mim", "file": file(OTHER_BOT)})
+    assert answer["Location"] == reverse("version", args=["mim", 2])
+
+
+def test_a_chosen_file_counts_before_pasted_text(client: Client) -> None:
+    client.post(UPLOAD, {"name": "Mim", "file": file(OTHER_BOT), "source": FIRST_BOT.decode()})
+    assert bytes(BotVersion.objects.get().source.data) == OTHER_BOT
+
+
+def test_link_for_a_new_version_chooses_the_bot(client: Client, ada: Any) -> None:
+    uploaded(ada)
+    assert '<option value="mim" selected>Mim</option>' in client.get(UPLOAD + "?bot=mim").content.decode()
+
+
+def test_syntax_error_says_line_and_column_and_shows_the_line(client: Client) -> None:
+    source = "import soureh_bot\n\ndef choose(turn)\n    return turn.legal[0]\n"
+    answer = client.post(UPLOAD, {"name": "Mim", "source": source})
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "line 3, column 17" in page
+    assert '<span class="line-wrong">    3  def choose(turn)</span>\n' + " " * (7 + 16) + "^" in page
+    assert not Bot.objects.exists()
+
+
+def test_refused_upload_keeps_name_and_pasted_text(client: Client) -> None:
+    page = client.post(UPLOAD, {"name": "Mim & Co", "source": "if <b>:\n"}).content.decode()
+    assert 'value="Mim &amp; Co"' in page
+    assert "if &lt;b&gt;:\n</textarea>" in page
+
+
+def test_refused_files_text_comes_back_to_be_mended(client: Client) -> None:
+    page = client.post(UPLOAD, {"name": "Mim", "file": file(b"def f(:\n")}).content.decode()
+    assert "def f(:\n</textarea>" in page
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"name": "Mim"}, "Choose a file, or paste the source below."),
+        ({"source": "x = 1"}, "A new bot needs a name."),
+        ({"name": "M", "source": "x = 1"}, "has 2 to 32 characters"),
+        ({"name": "ada", "source": "x = 1"}, "A person goes by this name"),
+        ({"name": "Mim", "source": "x = 1", "bot": "no-such"}, "Select a valid choice"),
+        ({"name": "Mim", "source": "x = 1\0"}, "NUL character. It stands in line 1"),
+        ({"name": "Mim", "source": "x" * (SOURCE_MAX + 1)}, "bot.py is too large: at most 256 KiB."),
+    ],
+    ids=["no-source", "no-name", "short-name", "persons-name", "no-such-bot", "nul", "large"],
+)
+def test_refusals_are_told_in_place(client: Client, fields: dict[str, str], told: str) -> None:
+    answer = client.post(UPLOAD, fields)
+    assert answer.status_code == 422
+    assert told in answer.content.decode()
+    assert not Bot.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("upload", "told"),
+    [
+        (file(FIRST_BOT, "bot.txt"), "its name ends in .py"),
+        (file(b"PK\x03\x04", "bot.zip"), "its name ends in .py"),
+        (file(b"\x7fELF\x02\x01\x01\x00", "bot.py"), "NUL character"),
+        (file(b"# caf\xe9\n"), "not UTF-8 text: see byte 5. Save it as UTF-8. It stands in line 1, column 6."),
+        (file(b"#" * 3_000_000), "bot.py is too large: at most 256 KiB."),
+        (file(b"x =\n", "<i>mine.py"), "Syntax error in &lt;i&gt;mine.py, line 1, column"),
+    ],
+    ids=["text", "zip", "binary", "latin-1", "large", "markup"],
+)
+def test_refused_files_are_told_at_the_file(client: Client, upload: SimpleUploadedFile, told: str) -> None:
+    upload.seek(0)
+    page = client.post(UPLOAD, {"name": "Mim", "file": upload}).content.decode()
+    assert told in page
+    assert 'name="name" value="Mim"' in page
+    assert not Bot.objects.exists()
+
+
+def test_same_file_again_is_said_with_a_link(client: Client, ada: Any) -> None:
+    uploaded(ada)
+    page = client.post(UPLOAD, {"bot": "mim", "file": file()}).content.decode()
+    assert "same file as version 1" in page
+    assert reverse("version", args=["mim", 1]) in page
+    assert BotVersion.objects.count() == 1
+
+
+def test_quota_is_told_and_nothing_typed_is_lost(client: Client, ada: Any, settings: Any) -> None:
+    settings.UPLOADS_PER_DAY = 1
+    uploaded(ada)
+    page = client.post(UPLOAD, {"name": "Tom", "source": "x = 1\n"}).content.decode()
+    assert "1 version within 24 hours, which is the limit" in page
+    assert "x = 1\n</textarea>" in page
+
+
+def test_paused_uploads_show_the_note_and_take_nothing(client: Client) -> None:
+    Switch.objects.create(name="uploads", is_paused=True, note="Back at <noon>.")
+    page = client.get(UPLOAD).content.decode()
+    assert "Back at &lt;noon&gt;." in page
+    assert "disabled>Upload" in page
+    assert client.post(UPLOAD, {"name": "Mim", "source": "x = 1\n"}).status_code == 422
+    assert not Bot.objects.exists()
+
+
+def test_somebody_elses_bot_is_no_choice(client: Client) -> None:
+    uploaded(person("ben"))
+    answer = client.post(UPLOAD, {"bot": "mim", "file": file(OTHER_BOT)})
+    assert answer.status_code == 422
+    assert BotVersion.objects.count() == 1
+
+
+def test_forged_upload_is_refused(ada: Any) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ada)
+    assert client.post(UPLOAD, {"name": "Mim", "file": file()}).status_code == 403
+    assert not Bot.objects.exists()
+
+
+@pytest.mark.parametrize("address", [UPLOAD, MINE, "/bots/mim/edit/", "/bots/mim/versions/1/source"])
+def test_strangers_are_asked_to_log_in(ada: Any, address: str) -> None:
+    uploaded(ada)
+    answer = Client().get(address)
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/accounts/login/?next=")
+
+
+def test_my_bots_show_mine_only_with_their_state(client: Client, ada: Any) -> None:
+    version = uploaded(ada, "Mim", state="failed")
+    BotVersion.objects.filter(pk=version.pk).update(state_note="timeout")
+    uploaded(person("ben"), "Tom")
+    page = client.get(MINE).content.decode()
+    assert "Mim" in page
+    assert "trial failed" in page
+    assert "Tom" not in page
+
+
+def test_my_bots_without_any_say_how_to_begin(client: Client) -> None:
+    page = client.get(MINE).content.decode()
+    assert "soureh_bot.run(choose)" in page
+    assert f'href="{UPLOAD}"' in page
+
+
+def test_my_bots_take_as_many_queries_however_many_there_are(
+    client: Client, ada: Any, django_assert_max_num_queries: Any, settings: Any
+) -> None:
+    settings.UPLOADS_PER_DAY = 100
+    with django_assert_max_num_queries(12) as few:
+        client.get(MINE)
+    for number in range(5):
+        uploaded(ada, f"Bot {number}a")
+    with django_assert_max_num_queries(12) as one:
+        client.get(MINE)
+    for number in range(20):
+        uploaded(ada, f"Bot {number}b")
+    with django_assert_max_num_queries(12) as many:
+        client.get(MINE)
+    assert len(few) <= len(one) == len(many)
+
+
+def test_source_is_handed_to_its_owner_as_a_download(client: Client, ada: Any) -> None:
+    uploaded(ada)
+    answer = client.get("/bots/mim/versions/1/source")
+    assert answer.content == FIRST_BOT
+    assert answer["Content-Type"] == "text/plain; charset=utf-8"
+    assert answer["Content-Disposition"] == 'attachment; filename="mim-1.py"'
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert "no-store" in answer["Cache-Control"]
+
+
+@pytest.mark.parametrize("rights", [{}, {"is_staff": True}, {"is_staff": True, "is_superuser": True}])
+def test_source_is_handed_to_nobody_else(ada: Any, rights: dict[str, bool]) -> None:
+    uploaded(ada)
+    client = Client()
+    client.force_login(person("ben", **rights))
+    assert client.get("/bots/mim/versions/1/source").status_code == 404
+
+
+def test_house_sources_are_nobodys(client: Client) -> None:
+    bot = house_bot()
+    assert client.get(f"/bots/{bot.slug}/versions/1/source").status_code == 404
+
+
+def test_admin_shows_no_source(ada: Any) -> None:
+    version = uploaded(ada, source=b"SECRET_PLAN = 1\n")
+    client = Client()
+    client.force_login(person("root2", is_staff=True, is_superuser=True))
+    pages = ["/admin/bots/bot/", "/admin/bots/botversion/", f"/admin/bots/botversion/{version.pk}/change/"]
+    for page in [*pages, f"/admin/bots/bot/{version.bot_id}/change/"]:
+        answer = client.get(page)
+        assert answer.status_code == 200
+        assert b"SECRET_PLAN" not in answer.content
+    assert client.get(f"/admin/bots/source/{version.source_id}/change/").status_code == 404
+
+
+def test_owner_changes_what_his_bot_says(client: Client, ada: Any) -> None:
+    bot = uploaded(ada).bot
+    assert client.post("/bots/mim/edit/", {"about": "Counts cards."}).status_code == 302
+    bot.refresh_from_db()
+    assert bot.about == "Counts cards."
+
+
+def test_too_long_a_text_is_told_and_kept(client: Client, ada: Any) -> None:
+    uploaded(ada)
+    answer = client.post("/bots/mim/edit/", {"about": "x" * 281})
+    assert answer.status_code == 422
+    assert "x" * 281 in answer.content.decode()
+    assert Bot.objects.get().about == ""
+
+
+def test_nobody_else_changes_what_a_bot_says(client: Client) -> None:
+    uploaded(person("ben"))
+    assert client.post("/bots/mim/edit/", {"about": "I am bad."}).status_code == 404
+    assert Bot.objects.get().about == ""
+
+
+def test_first_bot_of_the_page_is_accepted(client: Client, ada: Any) -> None:
+    page = client.get(UPLOAD)
+    shown = page.content.decode().split('id="first-bot">')[1].split("</pre>")[0].replace("&quot;", '"')
+    assert add_version(ada, name="Mim", file_name="bot.py", data=shown.encode()).number == 1
+
+
+def test_excerpt_of_a_very_long_line_shows_the_wrong_place() -> None:
+    (line,) = excerpt(b"x" * 5000 + b"(" + b"y" * 5000, 1, 5001)
+    assert len(line.text) <= 160
+    assert line.text[len(line.mark or "")] == "("
+
+
+def test_excerpt_stands_at_the_start_and_the_end_of_a_file() -> None:
+    assert [line.number for line in excerpt(b"a\nb\nc\nd", 1, 1)] == [1, 2, 3]
+    assert [line.number for line in excerpt(b"a\nb\nc\nd", 4, None)] == [2, 3, 4]
+    assert excerpt(b"a\n", 9, 1) == []
