@@ -101,8 +101,8 @@ def _pip(suit: str, x: float, y: float, size: float, *, upside_down: bool = Fals
 def _back() -> str:
     """Draw tiles of stars and crosses in a frame, a large star in their midst."""
     ink = 'fill="none" stroke="var(--card-back-ink,#faf7f2)"'
-    tiles = "".join(_star(50 + 20 * dx, 70 + 20 * dy, 10) for dx in range(-2, 3) for dy in range(-3, 4))
-    hearts = "".join(_star(50 + 20 * dx, 70 + 20 * dy, 3.5) for dx in range(-2, 3) for dy in range(-3, 4))
+    tiles = "".join(_star(50 + 18 * dx, 70 + 18 * dy, 9) for dx in range(-2, 3) for dy in range(-3, 4))
+    hearts = "".join(_star(50 + 18 * dx, 70 + 18 * dy, 3.2) for dx in range(-2, 3) for dy in range(-3, 4))
     return (
         '<rect x=".75" y=".75" width="98.5" height="138.5" rx="9" fill="var(--card-face,#fff)" '
         'stroke="var(--card-edge,#b9b1a1)" stroke-width="1.5"/>'

@@ -93,9 +93,7 @@ def table_layout(
     }
 
 
-def _seat(
-    view: Mapping[str, Any], seats: Sequence[Mapping[str, Any]], seat: int, marks: set[str]
-) -> dict[str, Any]:
+def _seat(view: Mapping[str, Any], seats: Sequence[Mapping[str, Any]], seat: int, marks: set[str]) -> dict[str, Any]:
     coops = view.get("coops") or []
     validity = coops[seat] if seat < len(coops) and coops[seat] else [None] * 4
     down, up = view["down"][seat] or [None] * 4, view["up"][seat] or [None] * 4

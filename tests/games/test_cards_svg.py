@@ -32,7 +32,7 @@ def test_sprite_holds_every_card_once_and_the_back(symbols):
 @pytest.mark.parametrize("rank", cards_svg.RANKS)
 @pytest.mark.parametrize("suit", cards_svg.SUITS)
 def test_face_shows_as_many_pips_as_its_rank(symbols, rank, suit):
-    outlines = [path for path in pips(symbols[rank + suit]).iter(f"{SVG}path")]
+    outlines = list(pips(symbols[rank + suit]).iter(f"{SVG}path"))
     count = {"A": 1, "T": 10}.get(rank) or int(rank)
     assert len(outlines) == count + 2  # and one beside each of the two indexes
     assert {path.get("d") for path in outlines} == {cards_svg.SUIT_PATHS[suit]}

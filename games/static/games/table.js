@@ -146,7 +146,8 @@ function renderMiddle(table, root, view, marks) {
   // Where cards are picked to count, the piles play no part and the view leaves them out.
   const isWithoutPiles = view.stock === null || view.stock === undefined;
   stock.hidden = isWithoutPiles;
-  setCard(table, stock, view.stock ? HIDDEN : null, "");
+  const top = view.stock ? HIDDEN : null;
+  setCard(table, stock, top, cardName(words, top));
   root.querySelector("[data-stock-count]").textContent = view.stock ?? "";
   const pile = root.querySelector("[data-discard]");
   pile.hidden = isWithoutPiles;
