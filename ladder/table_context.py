@@ -18,10 +18,12 @@ def players_by_seat(match: Match) -> list[Seat]:
     return list(match.players.select_related("bot", "user").order_by("seat", "entrant"))
 
 
-def table_context(match: Match, players: Sequence[Seat] | None = None) -> dict[str, Any]:
-    """Return the context of a live table, as a spectator may see it."""
-    seats = players_by_seat(match) if players is None else players
+def table_context(match: Match, players: Sequence[Seat] | None = None) -> dict[str, Any] | None:
+    """Return the context of a live table, as a spectator may see it; None while nothing may be seen."""
     view, log = live.view_at(match, None)
+    if view is None:
+        return None
+    seats = players_by_seat(match) if players is None else players
     return {
         "view": view,
         "seats": seat_names(seats),

@@ -1,5 +1,23 @@
-"""Addresses of ladder pages."""
+"""Addresses of the pages that show ladders, bots, people and matches."""
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path, re_path
 
-urlpatterns: list[URLPattern] = []
+from ladder import bot_views, match_views, views
+
+urlpatterns: list[URLPattern] = [
+    path("", views.home, name="home"),
+    path("ladders/", views.ladder_list, name="ladder_list"),
+    path("ladders/<slug:slug>/", views.ladder, name="ladder"),
+    path("ladders/<slug:slug>/register/", views.register, name="ladder_register"),
+    re_path(
+        r"^entries/(?P<pk>[0-9]{1,18})/(?P<change>pause|resume|withdraw)/$",
+        views.change_entry,
+        name="entry_change",
+    ),
+    path("bots/", bot_views.bot_list, name="bot_list"),
+    # What is no bot's page at such an address is the bots' own (bots.versions.RESERVED_SLUGS).
+    re_path(r"^bots/(?!(?:kit|new|upload)/$)(?P<slug>[-a-zA-Z0-9_]+)/$", bot_views.bot, name="bot"),
+    path("people/<str:username>/", bot_views.person, name="person"),
+    path("matches/", match_views.match_list, name="match_list"),
+    path("matches/<slug:code>/", match_views.match, name="match"),
+]

@@ -1,0 +1,580 @@
+"""The pages: what they show, to whom, and that they cost the same however long the history is."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from bots.models import Bot, BotVersion, Switch
+from games.models import Match, SeatLog
+from ladder.models import Entry, Ladder, Pairing
+from ladder.ratings import rate
+from ladder.registration import register
+from ladder.scheduling import hold_round
+from tests.ladder.play import finish_all, finish_one
+from tests.ladder.rows import (
+    CLASSIC,
+    end,
+    make_bot,
+    make_entries,
+    make_history,
+    make_ladder,
+    make_pairing,
+    make_user,
+    make_version,
+    void,
+)
+
+pytestmark = pytest.mark.django_db
+MOST_QUERIES = 12
+
+
+@pytest.fixture
+def ada():
+    return make_user("ada")
+
+
+@pytest.fixture
+def by_ada(ada) -> Client:
+    client = Client()
+    client.force_login(ada)
+    return client
+
+
+def text(client: Client, url: str, status: int = 200, **headers) -> str:
+    response = client.get(url, **headers)
+    assert response.status_code == status, url
+    return response.content.decode()
+
+
+def count(client: Client, url: str) -> int:
+    with CaptureQueriesContext(connection) as queries:
+        text(client, url)
+    return len(queries)
+
+
+# Empty states: every list says what to do next.
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        pytest.param("/", "No ladder is open", id="home-ladders"),
+        pytest.param("/", "No match has ended yet", id="home-latest"),
+        pytest.param("/ladders/", "There is no ladder yet", id="ladders"),
+        pytest.param("/bots/", "Be the first", id="bots"),
+        pytest.param("/bots/?q=nobody", "See all bots", id="bots-searched"),
+        pytest.param("/matches/", "See the ladders", id="matches"),
+        pytest.param("/matches/?before=1", "past the end of the list", id="matches-past-the-end"),
+    ],
+)
+def test_an_empty_list_says_what_to_do(client: Client, path: str, words: str) -> None:
+    assert words in text(client, path)
+
+
+def test_an_empty_ladder_asks_for_bots_and_says_how_many_are_missing(client: Client) -> None:
+    page = text(client, make_ladder(seats=4).get_absolute_url())
+    assert "Nobody is entered yet" in page and "A round needs 4 more bots here." in page
+
+
+def test_a_bot_without_matches_and_ladders_says_so(client: Client) -> None:
+    page = text(client, reverse("bot", args=[make_bot().slug]))
+    assert "Not in any ladder" in page and "No match yet" in page
+
+
+# Ladders
+
+
+def test_ladder_shows_standings_matches_rules_and_the_next_round(client: Client) -> None:
+    ladder = make_ladder(name="Evening ladder", next_round_at=timezone.now())
+    first, second = make_entries(ladder, 2)
+    pairing, match = make_pairing(ladder, [first, second])
+    end(match, [2, 1])
+    rate(pairing.pk)
+    page = text(client, ladder.get_absolute_url())
+    assert page.index(f"{second.name}</a>") < page.index(f"{first.name}</a>")  # best first
+    assert "1520" in page and "1480" in page and "0–0–1" in page and "1–0–0" in page
+    assert reverse("match", args=[match.code]) in page
+    assert "data-countdown=" in page and "Everybody starts at 1500." in page
+    assert "replaced by a ten only" in page
+
+
+def test_ladder_marks_the_readers_own_row_and_no_others(by_ada: Client, ada) -> None:
+    ladder = make_ladder()
+    make_entries(ladder, 2, owner=make_user())
+    register(ada, make_bot(ada, name="Mim"), ladder)
+    page = text(by_ada, ladder.get_absolute_url())
+    assert page.count('class="own"') == 1
+    assert 'class="own"' not in text(Client(), ladder.get_absolute_url())
+
+
+def test_ladder_shows_the_first_hundred_and_below_them_the_readers_own(by_ada: Client, ada) -> None:
+    ladder = make_ladder()
+    for i in range(101):
+        Entry.objects.create(ladder=ladder, bot=make_bot(state=None), rating=2000.0 - i)
+    Entry.objects.create(ladder=ladder, bot=make_bot(ada, name="Mim"), rating=1000.0)
+    page = text(by_ada, ladder.get_absolute_url())
+    assert page.count('<td class="rank">') == 101
+    assert '<td class="rank">102</td>' in page
+    assert text(Client(), ladder.get_absolute_url()).count('<td class="rank">') == 100
+
+
+def test_standings_leave_out_the_withdrawn_and_share_ranks(client: Client) -> None:
+    ladder = make_ladder()
+    out, *_ = make_entries(ladder, 3)
+    Entry.objects.filter(pk=out.pk).update(state="withdrawn", rating=3000)
+    page = text(client, ladder.get_absolute_url())
+    assert out.name not in page
+    assert page.count('<td class="rank">1</td>') == 2
+
+
+def test_ladder_change_is_over_the_last_ten_matches() -> None:
+    from ladder.standings import standings
+
+    ladder = make_ladder(k_new=20.0)
+    one, other = make_entries(ladder, 2)
+    for _ in range(12):
+        pairing, match = make_pairing(ladder, [one, other])
+        end(match, [1, 2])
+        rate(pairing.pk)
+    best = standings(ladder).first()
+    before = list(one.changes.order_by("nth").values_list("before", flat=True))
+    assert best.recent_change == pytest.approx(best.rating - before[2])
+
+
+def test_ladder_says_that_rounds_are_paused(client: Client) -> None:
+    ladder = make_ladder()
+    make_entries(ladder, 2)
+    Switch.objects.create(name="rounds", is_paused=True, note="Back at noon.")
+    assert "Back at noon." in text(client, ladder.get_absolute_url())
+
+
+def test_ladder_update_is_the_parts_alone(client: Client) -> None:
+    ladder = make_ladder()
+    whole = text(client, ladder.get_absolute_url())
+    part = text(client, ladder.get_absolute_url(), headers={"HX-Request": "true"})
+    assert "<html" in whole and "<html" not in part
+    assert 'id="standings" data-part' in whole and 'id="standings" data-part' in part
+
+
+def test_register_form_enters_the_bot_and_says_so(by_ada: Client, ada) -> None:
+    ladder, bot = make_ladder(), make_bot(ada, name="Mim")
+    assert 'value="' + bot.slug in text(by_ada, ladder.get_absolute_url())
+    response = by_ada.post(reverse("ladder_register", args=[ladder.slug]), {"bot": bot.slug}, follow=True)
+    assert "plays in the next round" in response.content.decode()
+    assert Entry.objects.get(ladder=ladder, bot=bot).state == "active"
+
+
+def test_register_form_says_why_not(by_ada: Client, ada) -> None:
+    ladder, bot = make_ladder(), make_bot(ada, state=BotVersion.State.TRIAL)
+    response = by_ada.post(reverse("ladder_register", args=[ladder.slug]), {"bot": bot.slug}, follow=True)
+    assert "still to play its trial" in response.content.decode()
+    assert not Entry.objects.exists()
+
+
+@pytest.mark.parametrize("change", ["pause", "withdraw"])
+def test_entry_forms_change_the_entry_and_return_where_they_stood(by_ada: Client, ada, change: str) -> None:
+    entry = register(ada, make_bot(ada), make_ladder())
+    there = reverse("bot", args=[entry.bot.slug])
+    response = by_ada.post(reverse("entry_change", args=[entry.pk, change]), {"next": there})
+    assert response.headers["Location"] == there
+    entry.refresh_from_db()
+    assert entry.state == {"pause": "paused", "withdraw": "withdrawn"}[change]
+
+
+@pytest.mark.parametrize("there", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", ""])
+def test_entry_forms_never_lead_off_the_site(by_ada: Client, ada, there: str) -> None:
+    entry = register(ada, make_bot(ada), make_ladder())
+    response = by_ada.post(reverse("entry_change", args=[entry.pk, "pause"]), {"next": there})
+    assert response.headers["Location"] == entry.ladder.get_absolute_url()
+
+
+def test_forms_refuse_strangers_visitors_and_get(by_ada: Client, client: Client) -> None:
+    owner = make_user()
+    bot, ladder = make_bot(owner), make_ladder()
+    entry = register(owner, bot, ladder)
+    change = reverse("entry_change", args=[entry.pk, "withdraw"])
+    enter = reverse("ladder_register", args=[make_ladder().slug])
+    assert by_ada.post(change).status_code == 404
+    assert by_ada.post(enter, {"bot": bot.slug}).status_code == 404
+    assert client.post(change).status_code == 302 and client.post(enter, {"bot": bot.slug}).status_code == 302
+    assert by_ada.get(change).status_code == 405 and by_ada.get(enter).status_code == 405
+    assert list(Entry.objects.values_list("state", flat=True)) == ["active"]
+
+
+def test_forms_need_the_token(ada) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ada)
+    entry = register(ada, make_bot(ada), make_ladder())
+    assert client.post(reverse("entry_change", args=[entry.pk, "pause"])).status_code == 403
+
+
+# Bots and people
+
+
+def test_bot_shows_versions_chart_and_matches(client: Client, ada) -> None:
+    ladder = make_ladder()
+    entry = register(ada, make_bot(ada, name="Mim"), ladder)
+    (other,) = make_entries(ladder, 1)
+    make_version(entry.bot, number=2, state=BotVersion.State.FAILED)
+    for _ in range(3):
+        pairing, match = make_pairing(ladder, [entry, other])
+        end(match, [1, 2])
+        rate(pairing.pk)
+    page = text(client, reverse("bot", args=[entry.bot.slug]))
+    assert "Rating of Mim in" in page and "over 3 points" in page
+    assert "Version 2" in page and "trial failed" in page
+    assert page.count('class="match-row"') == 3
+    assert "/versions/2/" not in page  # what it leads to is the owner's
+
+
+def test_bot_shows_its_owner_forms_and_versions_to_open(by_ada: Client, ada) -> None:
+    entry = register(ada, make_bot(ada, name="Mim"), make_ladder())
+    make_ladder(name="Another ladder")
+    page = text(by_ada, reverse("bot", args=[entry.bot.slug]))
+    assert reverse("entry_change", args=[entry.pk, "pause"]) in page
+    assert "Enter a ladder" in page and "Another ladder" in page
+    assert reverse("version", args=[entry.bot.slug, 1]) in page
+    other = text(Client(), reverse("bot", args=[entry.bot.slug]))
+    assert "Enter a ladder" not in other and "/entries/" not in other
+
+
+def test_bot_chart_of_a_long_history_is_thinned_and_ends_with_the_present(client: Client) -> None:
+    from ladder.bot_views import CHART_POINTS, _thinned
+
+    ladder = make_ladder()
+    entries = make_entries(ladder, 2)
+    make_history(ladder, entries, 1000)
+    entry = Entry.objects.get(pk=entries[0].pk)
+    points = _thinned([entry])
+    assert 100 <= len(points) <= 2 * CHART_POINTS
+    assert points[-1][1] == entry.changes.order_by("-nth").first().after
+
+
+def test_person_shows_bots_and_never_the_address(client: Client, ada) -> None:
+    register(ada, make_bot(ada, name="Mim"), make_ladder(name="Evening ladder"))
+    page = text(client, reverse("person", args=["ada"]))
+    assert "Mim" in page and "Evening ladder" in page
+    assert ada.email not in page and "example.org" not in page
+
+
+def test_person_who_was_shut_out_is_not_shown(client: Client, ada) -> None:
+    ada.is_active = False
+    ada.save()
+    text(client, reverse("person", args=["ada"]), 404)
+
+
+def test_bot_list_finds_and_pages(client: Client) -> None:
+    for i in range(60):
+        make_bot(name=f"Bot {i:02}")
+    first = text(client, "/bots/")
+    assert "Bot 49" in first and "Bot 50" not in first and "after=Bot%2049" in first
+    second = text(client, "/bots/?after=Bot%2049")
+    assert "Bot 50" in second and "Bot 49" not in second
+    found = text(client, "/bots/?q=T%2017")
+    assert "Bot 17" in found and "Bot 18" not in found
+
+
+@pytest.mark.parametrize("page", ["bot", "ladder", "person", "match"])
+def test_what_is_not_there_is_not_found(client: Client, page: str) -> None:
+    text(client, reverse(page, args=["nowhere"]), 404)
+
+
+# Matches
+
+
+def test_match_list_narrows_and_pages_by_key(client: Client) -> None:
+    ladder, other = make_ladder(), make_ladder()
+    entries = make_entries(ladder, 3)
+    make_history(ladder, entries, 60)
+    make_history(other, make_entries(other, 2), 5)
+    codes = list(Match.objects.filter(paired__ladder=ladder).order_by("-pk").values_list("code", flat=True))
+
+    def shown(page: str) -> list[str]:
+        return [code for code in codes if f'id="match-{code}"' in page]
+
+    first = client.get("/matches/", {"ladder": ladder.slug})
+    assert shown(first.content.decode()) == codes[:25]
+    older = first.context["matches"].older_url
+    second = client.get("/matches/" + older)
+    assert shown(second.content.decode()) == codes[25:50]
+    third = client.get("/matches/" + second.context["matches"].older_url)
+    assert shown(third.content.decode()) == codes[50:]
+    assert third.context["matches"].older_url == ""
+    back = client.get("/matches/" + third.context["matches"].newer_url)
+    assert shown(back.content.decode()) == codes[25:50]
+    start = client.get("/matches/" + back.context["matches"].newer_url)
+    assert shown(start.content.decode()) == codes[:25] and start.context["matches"].newer_url == ""
+
+
+def test_match_list_of_a_bot_holds_its_matches_alone(client: Client) -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 3)
+    make_history(ladder, entries, 30)
+    bot = entries[0].bot
+    mine = set(Match.objects.filter(players__bot=bot).values_list("code", flat=True))
+    page = client.get("/matches/", {"bot": bot.slug, "ladder": ladder.slug})
+    assert {row["id"] for row in page.context["matches"].rows} == mine
+
+
+@pytest.mark.parametrize("query", ["ladder=nowhere", "bot=nobody"])
+def test_match_list_refuses_a_filter_that_names_nothing(client: Client, query: str) -> None:
+    text(client, f"/matches/?{query}", 404)
+
+
+@pytest.mark.parametrize("query", ["before=x", "after=-1", "before=9999999999999999999999", "before=²", "before="])
+def test_match_list_takes_a_senseless_key_for_none(client: Client, query: str) -> None:
+    ladder = make_ladder()
+    make_history(ladder, make_entries(ladder, 2), 3)
+    assert text(client, f"/matches/?{query}").count('class="match-row"') == 3
+
+
+def test_match_says_why_it_is_unrated(client: Client) -> None:
+    ladder = make_ladder()
+    pairing, match = make_pairing(ladder, make_entries(ladder, 2, owner=make_user()))
+    finish_one(match)
+    rate(pairing.pk)
+    page = text(client, reverse("match", args=[match.code]))
+    assert "bots of one owner played each other" in page and ">unrated<" in page
+    assert "bots of one owner" in text(client, ladder.get_absolute_url())
+
+
+def test_void_match_says_whose_fault_it_is_not(client: Client) -> None:
+    ladder = make_ladder()
+    pairing, match = make_pairing(ladder, make_entries(ladder, 2))
+    void(match)
+    rate(pairing.pk)
+    page = text(client, reverse("match", args=[match.code]))
+    assert "lost three times through our own fault" in page
+    assert bytes(match.server_seed).hex() not in page
+
+
+@pytest.mark.parametrize("state", ["waiting", "queued", "playing"])
+def test_unfinished_match_keeps_its_seed_and_says_what_it_waits_for(client: Client, state: str) -> None:
+    ladder = make_ladder()
+    _, match = make_pairing(ladder, make_entries(ladder, 2))
+    Match.objects.filter(pk=match.pk).update(state=state)
+    page = text(client, reverse("match", args=[match.code]))
+    assert match.commitment in page and bytes(match.server_seed).hex() not in page
+    said = {"waiting": "number 1 in the queue", "queued": "has it next", "playing": "in a blink"}[state]
+    assert said in page
+    assert f'data-news="/ws/ladders/{ladder.slug}/"' in page
+
+
+def test_finished_match_shows_result_rating_seed_and_replay(client: Client) -> None:
+    ladder = make_ladder(has_showcase=False)
+    make_entries(ladder, 2)
+    hold_round(ladder.pk)
+    (match,) = finish_all(ladder)
+    page = text(client, reverse("match", args=[match.code]))
+    assert bytes(match.server_seed).hex() in page and reverse("match_record", args=[match.code]) in page
+    assert "+20" in page and "1500 → 1520" in page
+    assert "data-replay" in page and reverse("match_frames", args=[match.code]) in page
+    step = text(client, reverse("match", args=[match.code]) + "?hand=1&step=3")
+    assert "Hand 1, step 3 of" in step
+
+
+@pytest.mark.parametrize("query", ["hand=99&step=99999", "hand=0&step=-4", "hand=x&step=²", "hand=&step="])
+def test_replay_takes_a_senseless_step_for_the_nearest(client: Client, query: str) -> None:
+    ladder = make_ladder(has_showcase=False)
+    make_entries(ladder, 2)
+    hold_round(ladder.pk)
+    (match,) = finish_all(ladder)
+    assert "data-replay" in text(client, reverse("match", args=[match.code]) + f"?{query}")
+
+
+def test_showing_match_has_a_live_table_and_gives_nothing_away(by_ada: Client, ada) -> None:
+    ladder = make_ladder()
+    own = register(ada, make_bot(ada, name="Mim"), ladder)
+    make_entries(ladder, 3)
+    hold_round(ladder.pk)
+    shown = Match.objects.get(is_showcase=True)
+    finish_all(ladder, log="a card that only Mim saw")
+    shown.refresh_from_db()
+    assert shown.state == "showing"
+    page = text(by_ada, reverse("match", args=[shown.code]))
+    assert f'data-socket="/ws/tables/{shown.code}/"' in page
+    assert bytes(shown.server_seed).hex() not in page and "a card that only Mim saw" not in page
+    assert "data-replay" not in page and 'class="place' not in page
+    home = text(by_ada, "/")
+    assert f'data-key="{shown.code}"' in home and f'data-socket="/ws/tables/{shown.code}/"' in home
+    assert own.bot.name in home
+
+
+def played_by(owner, *, log: str = "thoughts of Mim") -> Match:
+    ladder = make_ladder(has_showcase=False)
+    register(owner, make_bot(owner, name="Mim"), ladder)
+    make_entries(ladder, 1, owner=make_user("tom"))
+    hold_round(ladder.pk)
+    (match,) = finish_all(ladder, log=log)
+    seat = match.players.get(bot__name="Mim")
+    SeatLog.objects.filter(seat=seat).update(fault_detail="exit status 3")
+    return match
+
+
+def test_match_shows_the_log_of_a_seat_to_its_owner_alone(by_ada: Client, ada) -> None:
+    match = played_by(ada)
+    rival = match.players.exclude(bot__name="Mim").get()
+    SeatLog.objects.filter(seat=rival).update(stderr="thoughts of the rival")
+    url = reverse("match", args=[match.code])
+    page = text(by_ada, url)
+    assert "thoughts of Mim" in page and "exit status 3" in page and "thoughts of the rival" not in page
+    tom = Client()
+    tom.force_login(rival.bot.owner)
+    opponents = text(tom, url)
+    assert "thoughts of Mim" not in opponents and "exit status 3" not in opponents
+    assert "thoughts of the rival" in opponents
+    visitors = text(Client(), url)
+    assert "thoughts" not in visitors and "exit status 3" not in visitors
+
+
+def test_trial_match_is_there_for_the_bots_owner_alone(by_ada: Client, client: Client, ada) -> None:
+    match = played_by(ada)
+    Match.objects.filter(pk=match.pk).update(kind="trial")
+    match.paired.delete()
+    url = reverse("match", args=[match.code])
+    assert "only you see it" in text(by_ada, url)
+    text(client, url, 404)
+    bot_url = reverse("bot", args=[Bot.objects.get(name="Mim").slug])
+    assert match.code in text(by_ada, bot_url)
+    for page in (
+        bot_url,
+        "/matches/",
+        "/",
+        reverse("bot", args=[match.players.exclude(bot__name="Mim").get().bot.slug]),
+    ):
+        assert match.code not in text(client, page)
+
+
+def test_match_at_a_table_leads_to_the_table(client: Client, ada) -> None:
+    match = Match.objects.create(
+        kind="table", state="playing", rules=CLASSIC, seats=2, server_seed=bytes(32), commitment="0" * 64
+    )
+    match.players.create(entrant=0, seat=0, name="ada", user=ada)
+    match.players.create(entrant=1, seat=1, name="careful", bot=make_bot())
+    page = text(client, reverse("match", args=[match.code]))
+    assert reverse("table", args=[match.code]) in page
+
+
+# Names are text
+
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def test_hostile_names_are_shown_as_text(client: Client) -> None:
+    ladder = make_ladder(name=HOSTILE, about=HOSTILE)
+    bot = make_bot(name="x")
+    Bot.objects.filter(pk=bot.pk).update(name=HOSTILE[:32], about=HOSTILE)
+    Entry.objects.create(ladder=ladder, bot=Bot.objects.get(pk=bot.pk), rating=1500)
+    make_entries(ladder, 1)
+    hold_round(ladder.pk)
+    (match,) = finish_all(ladder)
+    pages = ["/", "/ladders/", "/bots/", "/matches/", ladder.get_absolute_url(), reverse("bot", args=[bot.slug])]
+    for page in [*pages, reverse("match", args=[match.code])]:
+        shown = text(client, page)
+        assert "<script>alert" not in shown, page
+        assert "&lt;script&gt;alert" in shown, page
+
+
+# What pages cost
+
+
+def test_pages_cost_as_many_queries_at_ten_thousand_matches_as_at_a_hundred(by_ada: Client, ada) -> None:
+    ladder = make_ladder(has_showcase=False)
+    register(ada, make_bot(ada, name="Mim"), ladder)
+    entries = [*Entry.objects.all(), *make_entries(ladder, 3)]
+    make_bot(ada)
+    make_history(ladder, entries, 100)
+    pages = ["/", "/ladders/", ladder.get_absolute_url(), "/bots/", "/people/ada/", "/matches/"]
+    pages += [f"/matches/?ladder={ladder.slug}&bot={entries[0].bot.slug}", reverse("bot", args=[entries[0].bot.slug])]
+    few = {page: count(by_ada, page) for page in pages}
+    ladder.refresh_from_db()
+    make_history(ladder, list(Entry.objects.order_by("pk")), 9_900)
+    assert Match.objects.count() == 10_000
+    many = {page: count(by_ada, page) for page in pages}
+    assert many == few
+    assert max(many.values()) <= MOST_QUERIES, many
+
+
+def test_match_pages_cost_few_queries_in_every_state(by_ada: Client, ada) -> None:
+    ladder = make_ladder()
+    register(ada, make_bot(ada, name="Mim"), ladder)
+    make_entries(ladder, 3)
+    hold_round(ladder.pk)
+    finish_all(ladder)
+    hold_round(ladder.pk)
+    for match in Match.objects.all():
+        assert count(by_ada, reverse("match", args=[match.code])) <= MOST_QUERIES, match.state
+    assert {"finished", "showing", "waiting"} <= set(Match.objects.values_list("state", flat=True))
+    assert count(by_ada, "/") <= MOST_QUERIES
+
+
+# The operators' pages
+
+
+@pytest.fixture
+def operator(db) -> Client:
+    boss = make_user("boss")
+    boss.is_staff = boss.is_superuser = True
+    boss.save()
+    client = Client()
+    client.force_login(boss)
+    return client
+
+
+def test_admin_holds_a_round_now_and_says_when_it_cannot(operator: Client) -> None:
+    ladder, empty = make_ladder(), make_ladder(name="Empty one")
+    make_entries(ladder, 2)
+    data = {"action": "hold_rounds", "_selected_action": [ladder.pk, empty.pk]}
+    page = operator.post("/admin/ladder/ladder/", data, follow=True).content.decode()
+    assert "round 1 is held" in page and "Empty one: Too few entries can play now" in page
+    assert Pairing.objects.get().ladder == ladder
+
+
+def test_admin_refuses_rules_that_the_engine_does_not_know(operator: Client) -> None:
+    data = {
+        "name": "Odd", "slug": "odd", "seats": 2, "round_s": 60, "rules": '{"preset": "classic", "aces": "wild"}',
+        "initial_rating": 1500, "k_new": 40, "k_settled": 20, "settled_after": 30,
+    }  # fmt: skip
+    page = operator.post("/admin/ladder/ladder/add/", data).content.decode()
+    assert "aces" in page and not Ladder.objects.exists()
+    data["rules"] = '{"preset": "classic", "target": 100}'
+    operator.post("/admin/ladder/ladder/add/", data)
+    assert Ladder.objects.get().rules == {**CLASSIC, "target": 100}
+
+
+def test_admin_keeps_what_the_log_is_replayed_with_once_it_has_begun(operator: Client) -> None:
+    ladder = make_ladder()
+    make_entries(ladder, 2)
+    hold_round(ladder.pk)
+    page = operator.get(f"/admin/ladder/ladder/{ladder.pk}/change/").content.decode()
+    assert 'name="round_s"' in page and 'name="k_new"' not in page and 'name="rules"' not in page
+
+
+def test_admin_does_not_write_over_a_rating_made_meanwhile(operator: Client) -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 2)
+    operator.get(f"/admin/ladder/entry/{entries[0].pk}/change/")
+    pairing, match = make_pairing(ladder, entries)
+    end(match, [1, 2])
+    rate(pairing.pk)
+    operator.post(f"/admin/ladder/entry/{entries[0].pk}/change/", {"state": "paused", "rating": "9999"})
+    entry = Entry.objects.get(pk=entries[0].pk)
+    assert (entry.state, entry.rating) == ("paused", 1520.0)
+
+
+@pytest.mark.parametrize("model", ["pairing", "round", "ratingchange"])
+def test_admin_shows_the_ledger_and_changes_nothing_of_it(operator: Client, model: str) -> None:
+    ladder = make_ladder()
+    pairing, match = make_pairing(ladder, make_entries(ladder, 2))
+    end(match, [1, 2])
+    rate(pairing.pk)
+    pk = {"pairing": pairing.pk, "round": pairing.round_id, "ratingchange": pairing.changes.first().pk}[model]
+    assert operator.get(f"/admin/ladder/{model}/").status_code == 200
+    assert operator.get(f"/admin/ladder/{model}/{pk}/change/").status_code == 200
+    assert operator.post(f"/admin/ladder/{model}/{pk}/change/", {"number": 7}).status_code == 403
+    assert operator.post(f"/admin/ladder/{model}/{pk}/delete/", {"post": "yes"}).status_code == 403
+    assert operator.get(f"/admin/ladder/{model}/add/").status_code == 403
