@@ -1,0 +1,120 @@
+"""Lint, check types and run the tests on SQLite, on PostgreSQL and in a browser: what `./run test` does.
+
+Arguments go to pytest; with any, only the tests that they choose run, on SQLite (or on DATABASE_URL). Without any, the
+last line sums up all runs as pytest would. What this machine cannot run is named; with CI set that is a failure.
+`./run test kill [OPTIONS]` runs the kill script instead.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.live import chromium  # noqa: E402  (found from the root)
+from tests.postgres import find_server, throw_away_cluster  # noqa: E402
+
+TYPED = ["games/engine", "bots", "ladder/elo.py", "ladder/pairing", "ladder/ratings.py"]
+PACKAGES = {"Chromium": "chromium", "PostgreSQL": "postgresql", "bubblewrap": "bubblewrap"}
+
+
+def main() -> int:
+    """Run what the arguments ask for and return the exit status."""
+    os.chdir(ROOT)
+    arguments = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="soureh-suite-") as folder:
+        os.environ.setdefault("SOUREH_VAR", folder)
+        if arguments[:1] == ["kill"]:
+            return _run("python", "tests/endurance/kill.py", *arguments[1:])
+        if arguments:
+            return _run("pytest", *arguments)
+        return Suite(Path(folder)).run()
+
+
+class Suite:
+    """All of it. `failed` names the parts that did not pass, `left_out` those that cannot run here."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.counts, self.started = folder, Counter[str](), time.monotonic()
+        self.failed: list[str] = []
+        self.left_out: list[str] = []
+
+    def run(self) -> int:
+        """Run every part, however the others went, and return 0 if all passed and none is missing under CI."""
+        if not shutil.which("bwrap"):
+            self.left_out.append("bubblewrap")
+        self._check("lint", "ruff", "check", ".")
+        self._check("types", "mypy", "--strict", *TYPED)
+        self._test("SQLite", "-m", "not browser")
+        with self._postgres() as url:
+            if url:
+                self._test("PostgreSQL", "-m", "not browser", "--only-database", DATABASE_URL=url)
+        if chromium():
+            self._test("browser", "-m", "browser")
+        else:
+            self.left_out.append("Chromium")
+        return self._sum_up()
+
+    @contextmanager
+    def _postgres(self) -> Iterator[str]:
+        """Yield the address of a PostgreSQL for tests: the one given, one started for this, or nothing."""
+        if given := os.environ.get("TEST_DATABASE_URL"):
+            yield given
+        elif server := find_server():
+            with throw_away_cluster(server) as url:
+                yield url
+        else:
+            self.left_out.append("PostgreSQL")
+            yield ""
+
+    def _check(self, name: str, tool: str, *arguments: str) -> None:
+        print(f"\n== {name}", flush=True)
+        if _run(tool, *arguments):
+            self.failed.append(name)
+
+    def _test(self, name: str, *arguments: str, **environment: str) -> None:
+        print(f"\n== tests: {name}", flush=True)
+        report = self.folder / f"{name}.xml"
+        if _run("pytest", "-q", f"--junitxml={report}", *arguments, **environment):
+            self.failed.append(f"tests: {name}")
+        if report.exists():
+            self._count(report)
+
+    def _count(self, report: Path) -> None:
+        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
+            found = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
+            self.counts["failed"] += found["failures"]
+            self.counts["errors"] += found["errors"]
+            self.counts["skipped"] += found["skipped"]
+            self.counts["passed"] += found["tests"] - found["failures"] - found["errors"] - found["skipped"]
+
+    def _sum_up(self) -> int:
+        print()
+        for name in self.left_out:
+            print(f"Left out: what needs {name}. On Debian and Ubuntu:  sudo apt-get install {PACKAGES[name]}")
+        if self.left_out and os.environ.get("CI"):
+            self.failed.append("nothing may be left out under CI")
+        if self.failed:
+            print("Not passed: " + "; ".join(self.failed))
+        words = [f"{self.counts[key]} {key}" for key in ("failed", "passed", "skipped", "errors") if self.counts[key]]
+        print(f" {', '.join(words) or 'no tests ran'} in {time.monotonic() - self.started:.2f}s ".center(80, "="))
+        return 1 if self.failed else 0
+
+
+def _run(tool: str, *arguments: str, **environment: str) -> int:
+    """Run a tool of this environment and return its exit status."""
+    command = [sys.executable, *([] if tool == "python" else ["-m", tool]), *arguments]
+    return subprocess.run(command, env={**os.environ, **environment}).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
