@@ -94,6 +94,8 @@ def _table_words() -> dict[str, Any]:
         "pick_one_turn": _("Choose the coop whose two cards are added to your total."),
         "waiting": _("{name} is to move."),
         "finished": _("The game is over."),
+        "void": _("This table was closed; the game does not count."),
+        "unknown": _("There is no such table, or it is not open to you."),
         "act_keep": _("Keep the drawn card in slot {slot}, throwing the {card}"),
         "act_swap": _("Put the drawn card in place of {other}’s {card}, slot {slot}"),
         "act_discard": _("Discard the drawn card face down"),
@@ -190,3 +192,30 @@ def _describe_hand_end(event: Mapping[str, Any], names: Sequence[str]) -> str:
     if event["end"] == "washout":
         return text["hand_washout"].format(no=event["no"], points=scored)
     return text["hand_won"].format(no=event["no"], name=names[event["winner"]], points=scored)
+
+
+def describe_choice(move: str, view: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Say what one of the reader's legal moves would do; `view` is his own."""
+    text, plain = _table_words(), move.removesuffix("!")
+    if plain in ("show", "go"):
+        return text[f"{plain}_button"]
+    if plain[0] == "k":
+        card = card_name(view["down"][view["you"]][int(plain[1])])
+        said = text["act_keep"].format(slot=int(plain[1]) + 1, card=card)
+    elif plain[0] == "s":
+        seat, slot = int(plain[1]), int(plain[2])
+        card = card_name(view["up"][seat][slot])
+        said = text["act_swap"].format(other=names[seat], card=card, slot=slot + 1)
+    elif plain[0] == "p":
+        said = _describe_pick(plain[1:], view)
+    else:
+        said = text["act_discard"]
+    return f"{said}, {text['act_call']}" if move.endswith("!") else said
+
+
+def _describe_pick(marks: str, view: Mapping[str, Any]) -> str:
+    text, you = _table_words(), view["you"]
+    if "*" in marks:
+        return text["act_pick_coop"].format(slot=marks.index("*") + 1)
+    rows = ("down" if mark == "0" else "up" for mark in marks)
+    return ", ".join(card_name(view[row][you][slot]) for slot, row in enumerate(rows))

@@ -386,6 +386,7 @@ class Choices {
 const FIRST_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 20000;
 const FLOODED = 4008;
+const UNKNOWN = 4004;
 const UNANSWERED_MS = 8000;
 
 class Connection {
@@ -415,6 +416,11 @@ class Connection {
   /** Say that the connection is gone, and try again, each time later. */
   lose(code) {
     if (this.isFinished) return;
+    if (code === UNKNOWN) {
+      this.isFinished = true;
+      this.say(this.table.words.unknown);
+      return;
+    }
     const backoff = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.retries);
     const wait = code === FLOODED ? LONGEST_RETRY_MS : backoff * (0.75 + Math.random() / 2);
     this.retries += 1;
@@ -453,6 +459,7 @@ class Connection {
       rejected: this.rejected,
       presence: this.presence,
       error: this.error,
+      state: this.state,
     };
     receivers[message.type]?.call(this, message);
   }
@@ -462,10 +469,15 @@ class Connection {
     this.seq = message.seq;
     this.batch = [];
     this.askedFrom = null;
-    this.root.dataset.state = message.state;
     this.say("");
     if (message.view) this.show(message.view);
-    if (message.state === "finished") this.finish();
+    this.state(message);
+  }
+
+  /** The table itself: the game may be over some moments before its result stands. */
+  state(message) {
+    this.root.dataset.state = message.state;
+    if (message.state === "finished" || message.state === "void") this.finish(message.state);
   }
 
   /** Take the next happening; a gap is asked for, once, and what was seen before is passed over. */
@@ -482,7 +494,7 @@ class Connection {
     if (message.event === "hand_end") this.handEnd(text);
     this.batch.push({ message, text });
     if (message.view) this.show(message.view, this.batch.splice(0));
-    if (message.event === "game_end") this.finish();
+    if (message.event === "game_end") this.endTurn();
   }
 
   show(view, batch = []) {
@@ -490,25 +502,27 @@ class Connection {
     const moves = batch.filter(({ message }) => message.move);
     const last = moves.at(-1)?.message ?? null;
     const said = batch.map(({ text }) => text).filter(Boolean).join(". ");
-    renderView(this.root, view, { event: last, said: moves.at(-1)?.text ?? said });
-    if (said) announce(this.root, said);
+    renderView(this.root, view, { event: last, said });
     if (this.pending && this.pending.id !== view.decision) this.pending = null;
     if (this.turn && this.turn.id !== view.decision) this.endTurn();
     if (!this.turn) this.choices.say(this.whoMoves(view));
   }
 
   whoMoves(view) {
-    if (view.to_act === null) return "";
+    if (view.to_act === null) return this.table.words.finished;
     if (view.to_act === view.you) return "";
     return fill(this.table.words.waiting, { name: this.table.names[view.to_act] });
   }
 
   yourTurn(message) {
+    const isKnown = this.turn?.id === message.id && this.root.classList.contains("is-choosing");
     this.turn = message;
     if (this.pending?.id === message.id) {
       if (this.pending.isLost) this.resend();
       return;
     }
+    // The server may say it twice; what its reader has begun to choose stays.
+    if (isKnown) return;
     document.title = `${this.table.words.your_turn} · ${this.title}`;
     if (this.view) this.choices.offer(message, this.view);
     announce(this.root, this.choices.prompt.textContent);
@@ -556,6 +570,9 @@ class Connection {
 
   error(message) {
     this.trouble(fill(this.table.words.problem, { detail: message.detail }));
+    if (!this.pending || !this.view) return;
+    this.pending = null;
+    if (this.turn) this.choices.offer(this.turn, this.view);
   }
 
   log(text) {
@@ -576,11 +593,10 @@ class Connection {
     };
   }
 
-  finish() {
+  finish(state) {
     this.isFinished = true;
     this.endTurn();
-    this.choices.say(this.table.words.finished);
-    this.root.dataset.state = "finished";
+    this.choices.say(state === "void" ? this.table.words.void : this.table.words.finished);
     const after = this.root.querySelector("[data-after]");
     if (after) after.hidden = false;
     this.root.dispatchEvent(new CustomEvent("finished", { bubbles: true }));
