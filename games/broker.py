@@ -50,7 +50,7 @@ def send(name: str, *args: Any, queue: str, shown: str, expires_s: float) -> boo
 
 
 def put_sources(hashes: Iterable[str], load: Any) -> bool:
-    """Make sure that `source:<sha256>` is there for a while; `load(hashes)` gives {sha256: bytes} of those that are not."""
+    """Make sure that `source:<sha256>` is there for a while; `load(hashes)` gives {sha256: bytes} of the missing."""
     wanted = sorted(set(hashes))
     try:
         with client().pipeline(transaction=False) as pipe:
@@ -116,3 +116,16 @@ def put_pause(worker: str, is_paused: bool) -> bool:
 
 def pause_key(worker: str) -> str:
     return f"paused:{worker}"
+
+
+def queue_lengths(queues: Iterable[str]) -> list[tuple[str, int | None]]:
+    """Return how many messages wait in each queue; None if Redis is away."""
+    names = list(queues)
+    try:
+        with client().pipeline(transaction=False) as pipe:
+            for name in names:
+                pipe.llen(name)
+            return list(zip(names, pipe.execute(), strict=True))
+    except AWAY as error:
+        logger.warning("queues not counted error=%s", type(error).__name__)
+        return [(name, None) for name in names]

@@ -94,9 +94,7 @@ def _choose_fairly(ready: QuerySet[Match], room: int) -> list[Match]:
         return []
     waiting = _count_by_share(ready)
     turns = list(itertools.islice(take_turns(waiting, _count_by_share(in_flight()), _served(waiting)), room))
-    queues = {
-        share: list(ready.filter(share=share).order_by("id")[:count]) for share, count in Counter(turns).items()
-    }
+    queues = {share: list(ready.filter(share=share).order_by("id")[:count]) for share, count in Counter(turns).items()}
     return [queues[share].pop(0) for share in turns if queues[share]]
 
 
@@ -182,9 +180,7 @@ def _send(claimed: Sequence[Match]) -> None:
         job = make_job(match, players)
         is_put = put_sources(job) and broker.put_attempt(match.code, match.attempt)
         shown = f"({match.code!r}, {match.attempt})"
-        if is_put and broker.send(
-            "sandbox.play_match", job, queue=MATCHES, shown=shown, expires_s=TASK_EXPIRES_S
-        ):
+        if is_put and broker.send("sandbox.play_match", job, queue=MATCHES, shown=shown, expires_s=TASK_EXPIRES_S):
             logger.info("attempt sent match=%s attempt=%s", match.code, match.attempt)
 
 

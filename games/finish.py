@@ -100,9 +100,7 @@ def _recorded_seat(player: Seat) -> dict[str, str]:
     return {"name": player.name, "kind": "bot", "version": number, "sha256": sha256}
 
 
-def _end_bots_match(
-    match: Match, game: Game, doc: Mapping[str, Any], players: Sequence[Seat], parsed: Outcome
-) -> bool:
+def _end_bots_match(match: Match, game: Game, doc: Mapping[str, Any], players: Sequence[Seat], parsed: Outcome) -> bool:
     now = timezone.now()
     row = Match.objects.filter(pk=match.pk, attempt=match.attempt, state__in=RUNNING)
     figures = _show_figures(game, now) if match.is_showcase else _final_figures(doc, now)
@@ -224,9 +222,9 @@ def release_shows() -> int:
 
 
 def void_match(match_id: int, why: str, *, only: Q | None = None) -> bool:
-    """End a match without a result. `why` is platform, idle, gone or operator; `only` narrows the rows that still may.
+    """End a match without a result; False if it has ended already, or `only` does not hold any more.
 
-    False if it has ended already, or `only` does not hold any more.
+    `why` is platform, idle, gone, given_up or operator. `only` narrows the rows that still may end so.
     """
     with transaction.atomic():
         row = Match.objects.filter(only or Q(), pk=match_id, state__in=Match.UNFINISHED)
@@ -234,7 +232,8 @@ def void_match(match_id: int, why: str, *, only: Q | None = None) -> bool:
             return False
         match = Match.objects.get(pk=match_id)
         Move.objects.filter(match=match).delete()
-        note("void", match.code, why)
+        if why != "given_up":
+            note("void", match.code, why)
         _close(match, State.VOID)
         if why == "platform":
             _set_aside_killers(match)

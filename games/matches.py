@@ -30,8 +30,8 @@ def create_match(
     """Insert a match and its seats, in the caller's transaction; the dispatcher hears of it on commit.
 
     `rules` are options as `Rules.from_json` takes them. `entrants` are 2 to 4, in order of entry: each
-    {"version": BotVersion} or {"user": User}, and {"name"} if it is to go by another than its own. `share` is whose part
-    of the workers it takes. `server_seed` (32 bytes) is drawn, unless it is a duplicate's.
+    {"version": BotVersion} or {"user": User}, and {"name"} if it is to go by another than its own. `share` is
+    whose part of the workers it takes. `server_seed` (32 bytes) is drawn, unless it is a duplicate's.
 
     Raises:
         RulesError: an option is unknown or has a value that it does not allow.

@@ -118,6 +118,11 @@ def _send_opening(match_id: int) -> None:
     _send_action(match, players_of(match), [], {"do": "open"})
 
 
+def give_up(match: Match) -> bool:
+    """Close a table whose seats have not been drawn; False if they have."""
+    return void_match(match.pk, "given_up", only=Q(state=State.OPEN, awaits=""))
+
+
 # Played
 
 

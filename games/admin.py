@@ -1,0 +1,92 @@
+"""What operators see of matches and workers: nothing hidden, and of workers whether they are paused."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from games.dispatch import pause_worker
+from games.finish import void_match
+from games.models import Finding, Match, Seat, Worker
+
+
+class ReadOnly:
+    """Rows that only the site itself writes."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class SeatInline(ReadOnly, admin.TabularInline):
+    model = Seat
+    fields = ["entrant", "seat", "name", "place", "total", "fault"]
+    extra = 0
+
+
+@admin.register(Match)
+class MatchAdmin(ReadOnly, admin.ModelAdmin):
+    """Matches without seeds: an operator may play, too."""
+
+    list_display = ["code", "kind", "state", "how", "attempt", "lost_attempts", "created_at", "finished_at"]
+    list_filter = ["state", "kind", "how"]
+    search_fields = ["=code"]
+    show_full_result_count = False
+    fields = [
+        *("code", "kind", "state", "how", "rules", "seats", "seating", "commitment", "share"),
+        *("attempt", "lost_attempts", "silent_losses", "worker", "sent_at", "heard_at", "wait_until"),
+        *("is_showcase", "show_from", "show_until", "created_at", "started_at", "finished_at"),
+    ]
+    inlines = [SeatInline]
+    actions = ["void"]
+
+    @admin.action(description=gettext_lazy("Void: end without a result"), permissions=["void"])
+    def void(self, request: HttpRequest, queryset: QuerySet[Match]) -> None:
+        """End unfinished matches without a result."""
+        count = sum(void_match(match_id, "operator") for match_id in queryset.values_list("pk", flat=True))
+        text = ngettext("%(count)s match is void now.", "%(count)s matches are void now.", count)
+        messages.success(request, text % {"count": count})
+
+    def has_void_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("games.change_match")
+
+
+@admin.register(Worker)
+class WorkerAdmin(ReadOnly, admin.ModelAdmin):
+    """Sandboxed workers; a paused one plays what it has to the end and takes up nothing new."""
+
+    list_display = ["name", "queues", "slots", "is_ok", "is_paused", "seen_at", "reason"]
+    actions = ["pause", "resume"]
+
+    @admin.action(description=gettext_lazy("Pause: take up no new match"), permissions=["pause"])
+    def pause(self, request: HttpRequest, queryset: QuerySet[Worker]) -> None:
+        """Pause the selected workers."""
+        self._set(request, queryset, is_paused=True)
+
+    @admin.action(description=gettext_lazy("Resume"), permissions=["pause"])
+    def resume(self, request: HttpRequest, queryset: QuerySet[Worker]) -> None:
+        """Resume the selected workers."""
+        self._set(request, queryset, is_paused=False)
+
+    def _set(self, request: HttpRequest, queryset: QuerySet[Worker], *, is_paused: bool) -> None:
+        count = sum(pause_worker(name, is_paused) for name in queryset.values_list("pk", flat=True))
+        messages.success(request, _("Changed: %(count)s.") % {"count": count})
+
+    def has_pause_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("games.change_worker")
+
+
+@admin.register(Finding)
+class FindingAdmin(ReadOnly, admin.ModelAdmin):
+    """What the sweeps found."""
+
+    list_display = ["found_at", "what", "subject", "detail"]
+    list_filter = ["what"]

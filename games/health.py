@@ -1,0 +1,42 @@
+"""What the operators' health page shows."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Count
+from django.utils import timezone
+
+from games import broker
+from games.dispatch import SEEN_S
+from games.models import Finding, Match, Worker
+
+QUEUES = ("matches", "tables", "answers", "results", "slow")
+OURS = ("platform", "gone")  # reasons to be void that are no player's
+SHOWN = 50
+
+
+def facts() -> dict[str, Any]:
+    """Return workers with their state, queue lengths, matches by state, findings and voids; five queries."""
+    seen = timezone.now() - timedelta(seconds=SEEN_S)
+    workers = [
+        {"worker": worker, "is_alive": worker.seen_at >= seen, "state": _state(worker, is_alive=worker.seen_at >= seen)}
+        for worker in Worker.objects.order_by("name")
+    ]
+    running = Match.objects.filter(state__in=Match.UNFINISHED).order_by()
+    counts = dict(running.values_list("state").annotate(Count("id")))
+    return {
+        "workers": workers,
+        "queues": broker.queue_lengths(QUEUES),
+        "states": [(state.label, counts.get(state, 0)) for state in Match.UNFINISHED],
+        "findings": Finding.objects.all()[:SHOWN],
+        "void": Match.objects.filter(state=Match.State.VOID, how__in=OURS).order_by("-finished_at")[:SHOWN],
+    }
+
+
+def _state(worker: Worker, *, is_alive: bool) -> str:
+    """Return a badge's name."""
+    if not is_alive:
+        return "void"
+    if not worker.is_ok:
+        return "failed"
+    return "attention" if worker.is_paused else "ok"
