@@ -1,12 +1,15 @@
 """The fragment that renders a table: what is hidden stays hidden, what is seen is said, nothing is inline."""
 
 import copy
+import json
+import random
 import re
 
 import pytest
 from django.template.loader import render_to_string
 
 from games import wording
+from games.engine import Game, Rules
 
 NAMES = ("ada", "Mim", "counter", "tom")
 DOWN = [["7h", "As", "Td", "2c"], ["3c", "9d", "5h", "8s"], ["6h", "Ac", "4s", "Tc"], ["2d", "3s", "8h", "9c"]]
@@ -182,3 +185,23 @@ def test_names_are_escaped():
 )
 def test_happenings_are_said_in_words(event, said):
     assert wording.describe(event, ["ada", "Mim"]) == said
+
+
+@pytest.mark.parametrize("preset", ["classic", "common", "inventor"])
+@pytest.mark.parametrize("seats", [2, 3, 4])
+def test_every_stage_of_a_real_game_is_rendered_and_said(preset, seats):
+    rules = Rules.preset(preset, target=30, picks="player")
+    game = Game(rules, seats, bytes([seats]) * 32, ("",) * seats)
+    chance = random.Random(f"{preset}/{seats}")
+    kinds = set()
+    while game.decision is not None:
+        if game.decision.kind not in kinds or chance.random() < 0.003:
+            kinds.add(game.decision.kind)
+            for viewer in (None, *range(seats)):
+                assert render(json.loads(json.dumps(game.view(viewer))), target=30).count("data-slot=") == 8 * seats
+        legal = game.legal()
+        calls = [move for move in legal if move.endswith("!") or move == "show"]
+        game.play(chance.choice(calls or legal))
+    said = [wording.describe(entry, NAMES[:seats]) for entry in game.log_for(None)]
+    assert all(said) and not any("{" in sentence for sentence in said)
+    assert render(game.view(None)).count("data-slot=") == 8 * seats

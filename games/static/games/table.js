@@ -415,7 +415,7 @@ class Connection {
 
   /** Say that the connection is gone, and try again, each time later. */
   lose(code) {
-    if (this.isFinished) return;
+    if (this.isFinished || !this.root.isConnected) return;
     if (code === UNKNOWN) {
       this.isFinished = true;
       this.say(this.table.words.unknown);
@@ -431,7 +431,7 @@ class Connection {
   }
 
   reopenNow() {
-    if (this.isFinished || this.socket.readyState !== WebSocket.CLOSED) return;
+    if (this.isFinished || !this.root.isConnected || this.socket.readyState !== WebSocket.CLOSED) return;
     this.open();
   }
 
@@ -605,7 +605,9 @@ class Connection {
 
 /** Keep the table live; returns the connection. Needs `data-socket` on the root. */
 export function connectTable(root) {
+  if (root.tableConnection) return root.tableConnection;
   const connection = new Connection(root);
+  root.tableConnection = connection;
   connection.say(connection.table.words.connecting);
   connection.open();
   addEventListener("online", () => connection.reopenNow());
@@ -651,6 +653,7 @@ function setUpSeed(connection) {
 export function setUpExpanding(root) {
   const { words, names } = readTable(root);
   for (const button of root.querySelectorAll("[data-expand]")) {
+    if (!button.hidden) continue;
     const seat = button.closest("[data-seat]");
     const name = names[Number(seat.dataset.seat)];
     button.hidden = false;
