@@ -2,8 +2,9 @@
 
 The order matters: limits -> no_new_privs -> uid (mode B) -> Landlock -> seccomp -> bot. Called by
 the launcher as `boot.py ORDERS_FD MARK_FD`. The orders are one line `uid memory cpu_s threads`
-(uid `-` in mode A, memory in bytes), then the seccomp filter as raw BPF. A byte on the mark says
-that every lock holds; without it, whatever happens is the platform's failure and not the bot's.
+(uid `-` in mode A, memory in bytes), then the seccomp filter as raw BPF. On the mark it writes `.`
+when it waits for its orders and `k` when every lock holds; without that, whatever happens is the
+platform's failure and not the bot's.
 
 It imports the standard library only and never writes anything but the mark and the bot's traceback.
 """
@@ -14,9 +15,8 @@ import os
 import resource
 import sys
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 4, 22, 38
 SECCOMP_MODE_FILTER = 2
-SIGKILL = 9
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 LANDLOCK_CREATE_RULESET_VERSION, LANDLOCK_RULE_PATH_BENEATH = 1, 1
 READ, WRITE, LIST = 1 << 2, 1 << 1, 1 << 3
@@ -81,9 +81,6 @@ def drop_uid(uid):
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-    # A change of uid clears what --die-with-parent had set. If the worker died in between,
-    # writing the mark fails and ends this process.
-    prctl(PR_SET_PDEATHSIG, SIGKILL)
 
 
 def restrict_files():
@@ -113,6 +110,7 @@ def restrict_calls(instructions):
 
 
 def lock(orders_fd, mark_fd):
+    os.write(mark_fd, b".")
     uid, (memory, cpu_s, threads), instructions = read_orders(orders_fd, mark_fd)
     set_limits(memory, cpu_s, threads)
     prctl(PR_SET_NO_NEW_PRIVS, 1)

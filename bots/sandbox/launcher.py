@@ -8,6 +8,7 @@ is for `probing` to say. Nothing is written to any disk; the bot's files travel 
 import json
 import logging
 import os
+import resource
 import select
 import shutil
 import signal
@@ -27,24 +28,27 @@ logger = logging.getLogger(__name__)
 
 PYTHON = "/usr/bin/python3"
 BOT_UID = 61001
-# Mode B: bot n has uid BOT_UID_BASE + its process id, which no other live process has.
+# Mode B: a bot's uid is this plus a process id of its own, which no other live process has.
 BOT_UID_BASE = 2_000_000_000
 BOOT_S = 30.0
 KILL_S = 10.0
 
-MODE_A = ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
+# The bot is process 1 of its namespace: one process fewer to start, and bwrap names its pid.
+MODE_A = ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--as-pid-1"]
+# Here bwrap could not signal a bot of another uid when the worker dies. It can its own process 1,
+# and with that the kernel ends the whole namespace.
 MODE_B = [
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
+    # For the boot script, to drop to the bot's uid; the bot has none of them.
     *("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"),
 ]
 MODES = {"A": MODE_A, "B": MODE_B}
-# The bot is process 1 of its namespace: one process fewer to start, and bwrap names its pid.
-COMMON = ["--as-pid-1", "--die-with-parent", "--new-session", "--clearenv", "--setenv", "OPENBLAS_NUM_THREADS", "1"]
+COMMON = ["--die-with-parent", "--new-session", "--clearenv", "--setenv", "OPENBLAS_NUM_THREADS", "1"]
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a bot's process ended: either `status` (0 to 127) or `signal` is set. `cpu_s` is all it used."""
+    """How a bot's process ended: either `status` (0 to 127) or `signal` is set. `cpu_s` is all it used, in mode A."""
 
     status: int | None
     signal: int | None
@@ -54,12 +58,13 @@ class Ending:
 class Jail:
     """One running bot. Its pipes are the three non-blocking file descriptors; `pid` as this process sees it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], pid: int, report: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], first: int, report: int) -> None:
+        """`first` is process 1 of the namespace: the bot itself, or in mode B its parent."""
         assert process.stdin and process.stdout and process.stderr
-        self.pid = pid
+        self.pid = first
         self.stdin, self.stdout, self.stderr = process.stdin.fileno(), process.stdout.fileno(), process.stderr.fileno()
         self._process = process
-        self._bot = os.pidfd_open(pid)
+        self._bot = os.pidfd_open(first)
         self._bwrap = os.pidfd_open(process.pid)
         # bwrap reports the end there too, and would die of a pipe that nobody holds open.
         self._report = report
@@ -137,12 +142,15 @@ def _launch(files: Mapping[str, bytes], *, limits: Limits, mode: str) -> Jail:
         report, report_end = fds.pipe()
         argv = [bwrap_path(), *MODES[mode], *COMMON, "--json-status-fd", str(report_end), *_tree(files, fds)]
         argv += ["--", PYTHON, "-I", "-S", "-B", "-X", "utf8", "/boot.py", str(orders), str(mark_end)]
-        process = _spawn(argv, mode=mode, pass_fds=[orders, mark_end, report_end, *fds.memory])
+        # bwrap gets the reading end of its report too: were it to die of a closed pipe just after
+        # a worker that was killed, its child would wait for it for ever.
+        process = _spawn(argv, mode=mode, pass_fds=[orders, mark_end, report, report_end, *fds.memory])
         try:
             for fd in (orders, mark_end, report_end):
                 fds.close(fd)
             return _bring_up(process, orders_end, mark, report, program=program, limits=limits, mode=mode, fds=fds)
         except BaseException:
+            fds.close(orders_end)
             _abandon(process)
             raise
 
@@ -181,25 +189,44 @@ def _spawn(argv: list[str], *, mode: str, pass_fds: list[int]) -> subprocess.Pop
 def _bring_up(process, orders_end, mark, report, *, program, limits, mode, fds) -> Jail:
     """Open the jail's pidfd while the boot script still waits for its orders, then give them."""
     deadline = time.monotonic() + BOOT_S
-    jail = Jail(process, _bot_pid(process, report, deadline), fds.give_away(report))
+    first = _first_process(process, report, deadline)
+    jail = Jail(process, first, fds.give_away(report))
     try:
-        uid = str(BOT_UID_BASE + jail.pid) if mode == "B" else "-"
-        head = f"{uid} {limits.address_space} {limits.cpu_s} {THREADS + 1}\n".encode()
-        try:
-            os.write(orders_end, head + program)
-        except BrokenPipeError as error:
-            raise _failure(process) from error
+        _await_mark(process, mark, b".", deadline)
+        if mode == "B":
+            jail.pid = _only_child(first)
+        os.write(orders_end, _orders(first, mode, limits) + program)
         fds.close(orders_end)
-        if not _is_readable(mark, deadline - time.monotonic()) or os.read(mark, 1) != b"k":
-            raise _failure(process)
+        _await_mark(process, mark, b"k", deadline)
         return jail
     except BaseException:
         jail.close()
         raise
 
 
-def _bot_pid(process: subprocess.Popen[bytes], report: int, deadline: float) -> int:
-    """Read bwrap's report of the bot's process id: the first of its JSON lines."""
+def _orders(first: int, mode: str, limits: Limits) -> bytes:
+    if mode == "A":
+        return f"- {limits.address_space} {limits.cpu_s} {THREADS + 1}\n".encode()
+    # With a process 1 of its own bwrap does not tell what the bot used, so that the kernel's
+    # SIGKILL at a CPU limit could not be told from the host's: the clocks do without.
+    return f"{BOT_UID_BASE + first} {limits.address_space} {resource.RLIM_INFINITY} {THREADS + 1}\n".encode()
+
+
+def _await_mark(process: subprocess.Popen[bytes], mark: int, expected: bytes, deadline: float) -> None:
+    if not _is_readable(mark, deadline - time.monotonic()) or os.read(mark, 1) != expected:
+        raise _failure(process)
+
+
+def _only_child(pid: int) -> int:
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    children = path.read_text().split()
+    if len(children) != 1:
+        raise SandboxError(f"expected one process of a bot in {path}: {len(children)}")
+    return int(children[0])
+
+
+def _first_process(process: subprocess.Popen[bytes], report: int, deadline: float) -> int:
+    """Read the process id of the namespace's process 1: the first of the JSON lines that bwrap reports."""
     text = b""
     while b"\n" not in text:
         chunk = _is_readable(report, deadline - time.monotonic()) and os.read(report, 4096)
@@ -212,7 +239,6 @@ def _bot_pid(process: subprocess.Popen[bytes], report: int, deadline: float) -> 
 def _failure(process: subprocess.Popen[bytes]) -> SandboxError:
     """Return why the jail did not come up, in the words of bwrap or of the boot script."""
     assert process.stderr
-    process.kill()
     os.set_blocking(process.stderr.fileno(), False)
     said = (process.stderr.read() or b"") if _is_readable(process.stderr.fileno(), 1.0) else b""
     lines = said.decode(errors="replace").strip().splitlines()
@@ -220,7 +246,10 @@ def _failure(process: subprocess.Popen[bytes]) -> SandboxError:
 
 
 def _abandon(process: subprocess.Popen[bytes]) -> None:
-    if process.returncode is None:
+    """Let a bwrap that was not wanted after all end by itself: without orders the boot script fails."""
+    try:
+        process.wait(KILL_S)
+    except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
@@ -289,8 +318,10 @@ class _Descriptors:
         return fd
 
     def close(self, fd: int) -> None:
-        self._open.discard(fd)
-        os.close(fd)
+        """Close one now; nothing happens if it is closed already."""
+        if fd in self._open:
+            self._open.discard(fd)
+            os.close(fd)
 
     def give_away(self, fd: int) -> int:
         """Leave the closing of this one to somebody else."""

@@ -27,6 +27,13 @@ def calling(function, *args):
     return attempt
 
 
+def fork():
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    return f"forked {child}"
+
+
 def write_anywhere():
     for folder in ("/", "/bot", "/dev", "/dev/shm", "/tmp", "/usr/lib", "/var/tmp", "/run"):
         try:
@@ -130,7 +137,7 @@ def clone3():
 
 
 ATTEMPTS = {
-    "fork": calling(os.fork),
+    "fork": fork,
     "exec": calling(os.execv, "/usr/bin/python3", ["python3", "-V"]),
     "kill": calling(os.kill, -1, 0),
     "internet socket": calling(socket.socket, socket.AF_INET),

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -108,8 +109,10 @@ def _run(source: bytes, mode: str, deadline: float) -> tuple[bytes, int | None]:
 
 
 def _read_all(fd: int) -> Iterator[bytes]:
-    while chunk := os.read(fd, 65536):
-        yield chunk
+    """Yield what lies in the pipe of a bot that has ended; something of bwrap may still hold its other end."""
+    with suppress(BlockingIOError):
+        while chunk := os.read(fd, 65536):
+            yield chunk
 
 
 def _require_bwrap() -> None:

@@ -1,0 +1,168 @@
+"""One jail: who runs in it, how its end is told, and that it does not outlive its worker."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bots.sandbox.launcher import BOT_UID, Ending, Jail, launch, signal_name
+from bots.sandbox.limits import Limits
+
+PROJECT = Path(__file__).parents[2]
+LIMITS = Limits(memory_mb=64)
+MODES = ["A", "B"] if os.geteuid() == 0 else ["A"]
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@contextmanager
+def jailed(source: bytes, mode: str) -> Iterator[Jail]:
+    jail = launch({"bot.py": source}, limits=LIMITS, mode=mode)
+    try:
+        yield jail
+    finally:
+        jail.close()
+
+
+def said(jail: Jail) -> str:
+    assert select.select([jail.stdout], [], [], 10)[0]
+    return os.read(jail.stdout, 65536).decode()
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "number"),
+    [
+        (b"", 0, None),
+        (b"raise SystemExit(3)", 3, None),
+        (b"raise ValueError", 1, None),
+        (b"raise SystemExit('said')", 1, None),
+        (b"raise SystemExit(200)", 127, None),
+        (b"raise SystemExit(-1)", 127, None),
+        (b"hoard = bytearray(1 << 31)", 77, None),
+        (b"import os; os._exit(200)", None, signal.SIGSEGV),
+        (b"import ctypes; ctypes.string_at(0)", None, signal.SIGSEGV),
+        (b"import ctypes; ctypes.CDLL(None).ptrace(16, 1, 0, 0)", None, signal.SIGSYS),
+    ],
+)
+def test_end_is_told_as_it_was(source: bytes, status: int | None, number: int | None, mode: str) -> None:
+    with jailed(source, mode) as jail:
+        ending = jail.wait(10)
+        assert ending is not None
+        assert (ending.status, ending.signal) == (status, number)
+        assert 0 < ending.cpu_s < 5
+        assert jail.wait(0) == ending
+
+
+def test_running_bot_has_no_end_yet(mode: str) -> None:
+    with jailed(b"input()", mode) as jail:
+        assert jail.wait(0.0) is None
+        os.kill(jail.pid, signal.SIGKILL)
+        ending = jail.wait(10)
+        assert isinstance(ending, Ending)
+        assert ending.signal == signal.SIGKILL
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be dropped")
+def test_bot_of_root_runs_as_nobody_else(mode: str) -> None:
+    with jailed(b"input()", mode) as one, jailed(b"input()", mode) as other:
+        seen = [status(jail.pid) for jail in (one, other)]
+    real = [fields["Uid"].split()[0] for fields in seen]
+    if mode == "A":
+        assert real == [str(BOT_UID)] * 2
+    else:
+        assert len({*real, "0"}) == 3
+    for fields in seen:
+        assert int(fields["CapEff"], 16) == int(fields["CapPrm"], 16) == int(fields["CapAmb"], 16) == 0
+        assert fields["NoNewPrivs"] == "1"
+        assert fields["Seccomp"] == "2"
+        assert fields["Groups"].split() in ([], ["65534"])
+
+
+def status(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, value in (line.split(":", 1) for line in lines)}
+
+
+def test_output_of_a_closed_jail_is_gone_and_so_are_its_descriptors(mode: str) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    jail = launch({"bot.py": b"print('hello'); input()"}, limits=LIMITS, mode=mode)
+    assert said(jail) == "hello\n"
+    jail.close()
+    jail.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert not Path(f"/proc/{jail.pid}").exists()
+
+
+WORKER = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from bots.sandbox.launcher import launch
+from bots.sandbox.limits import Limits
+source = b'''
+import signal
+for number in range(1, 65):
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError):
+        continue
+while True:
+    pass
+'''
+jails = [launch({"bot.py": source}, limits=Limits(), mode=sys.argv[2]) for _ in range(2)]
+print(*(jail.pid for jail in jails), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_bots_die_with_their_worker(mode: str) -> None:
+    command = [sys.executable, "-c", WORKER, str(PROJECT), mode]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        bots = [os.pidfd_open(int(pid)) for pid in worker.stdout.readline().split()]
+        worker.kill()
+        worker.wait()
+        try:
+            assert len(bots) == 2
+            died_by = time.monotonic() + 5
+            for bot in bots:
+                assert select.select([bot], [], [], died_by - time.monotonic())[0], "a bot outlived its worker"
+        finally:
+            for bot in bots:
+                os.close(bot)
+
+
+def test_many_files_of_every_size_arrive(mode: str) -> None:
+    files = {f"d{number}/f{number}.bin": bytes([number]) * (number * 1000) for number in range(120)}
+    source = b"""
+import json
+sizes = {}
+for n in range(120):
+    with open(f"d{n}/f{n}.bin", "rb") as file:
+        content = file.read()
+    assert content == bytes([n]) * (n * 1000)
+    sizes[n] = len(content)
+print(json.dumps(sum(sizes.values())))
+"""
+    jail = launch({"bot.py": source, **files}, limits=LIMITS, mode=mode)
+    try:
+        assert json.loads(said(jail)) == sum(len(content) for content in files.values())
+    finally:
+        jail.close()
+
+
+def test_signal_names() -> None:
+    assert signal_name(11) == "SIGSEGV"
+    assert signal_name(45) == "signal 45"
