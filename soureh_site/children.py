@@ -62,7 +62,7 @@ class Children:
         self._spawn(child)
         return child
 
-    def wait_ready(self, child: Child, is_ready: Callable[[], bool], *, within_s: float = 60.0) -> None:
+    def wait_ready(self, child: Child, is_ready: Callable[[], bool], *, within_s: float = 120.0) -> None:
         """Return once `is_ready()`, keeping every child alive meanwhile.
 
         Raises:

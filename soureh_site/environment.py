@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvError
 
 _env = Env()
+MAIL_SCHEMES = ("smtp", "submission", "smtps", "smtp+tls", "smtp+ssl")
 DATABASE_ENGINES = ("django.db.backends.sqlite3", "django.db.backends.postgresql")
 
 
@@ -76,7 +77,7 @@ def mail(name: str) -> dict[str, Any]:
     if not text(name):
         return {}
     value = _read(_env.dj_email_url, name, expected)
-    if not value.get("EMAIL_HOST"):
+    if not value.get("EMAIL_HOST") or text(name).partition("://")[0] not in MAIL_SCHEMES:
         raise _bad(name, expected)
     return {key: found for key, found in value.items() if key != "EMAIL_FILE_PATH"}
 

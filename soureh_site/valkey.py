@@ -69,6 +69,8 @@ class Valkey:
             "appendonly": "yes",
             "save": "",
             "loglevel": "warning",
+            # A title would be written over the environment, by which guard.py finds what has lost its manager.
+            "set-proc-title": "no",
         }
         return [str(binary()), *(part for key, value in options.items() for part in (f"--{key}", value))]
 

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -87,7 +86,6 @@ class Site:
         self.environment = {key: value for key, value in os.environ.items() if key not in removed}
         self.environment |= {"SOUREH_VAR": str(folder), "PYTHONUNBUFFERED": "1", **environment}
         self.process: subprocess.Popen[str] | None = None
-        self._exits = ExitStack()
 
     def __enter__(self) -> Self:
         self.start()
@@ -98,7 +96,7 @@ class Site:
     ) -> None:
         self.stop()
 
-    def start(self, *, within_s: float = 90.0) -> None:
+    def start(self, *, within_s: float = 150.0) -> None:
         """Start `up` and return once it has said that it is ready."""
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "up", "--port", str(self.port)],
@@ -117,6 +115,7 @@ class Site:
             if line.startswith("Ready:"):
                 return
             assert time.monotonic() < end, self.lines
+        self.process.stdout.close()
         raise AssertionError(f"up ended with {self.process.wait()}: {self.lines}")
 
     def stop(self, number: int = signal.SIGINT) -> int:
@@ -124,7 +123,7 @@ class Site:
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(number)
-        rest, _ = self.process.communicate(timeout=30)
+        rest, _ = self.process.communicate(timeout=60)
         self.lines += rest.splitlines()
         return self.process.returncode
 
