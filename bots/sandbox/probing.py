@@ -17,6 +17,7 @@ from pathlib import Path
 
 from .errors import SandboxError
 from .launcher import bwrap_path, launch
+from .leftovers import end_leftovers
 from .limits import Limits
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,11 @@ class ProbeReport:
 
 @functools.cache
 def probe() -> ProbeReport:
-    """Return the first mode in which every attempt of the probe bot is denied. Asked once a process."""
+    """Return the first mode in which every attempt of the probe bot is denied. Asked once a process.
+
+    What workers that were killed have left behind is ended first.
+    """
+    end_leftovers()
     try:
         _require_bwrap()
     except SandboxError as error:

@@ -18,8 +18,8 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from bots.process import BotProcess, Limits  # noqa: E402  the path comes first
-from bots.sandbox import require  # noqa: E402
+from bots.process import BotProcess, Limits
+from bots.sandbox import require
 
 BOT = """
 import json, sys

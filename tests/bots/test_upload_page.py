@@ -11,6 +11,7 @@ from bots.forms import excerpt
 from bots.models import Bot, BotVersion, Switch
 from bots.uploads import SOURCE_MAX
 from bots.versions import add_version
+from games.kit_views import KIT
 from tests.people import FIRST_BOT, house_bot, person, uploaded
 
 UPLOAD, MINE = "/bots/upload/", "/my/bots/"
@@ -268,6 +269,14 @@ def test_first_bot_of_the_page_is_accepted(client: Client, ada: Any) -> None:
     page = client.get(UPLOAD)
     shown = page.content.decode().split('id="first-bot">')[1].split("</pre>")[0].replace("&quot;", '"')
     assert add_version(ada, name="Mim", file_name="bot.py", data=shown.encode()).number == 1
+
+
+def test_kit_of_the_page_is_the_one_that_bots_play_with(client: Client) -> None:
+    address = reverse("kit")
+    assert f'href="{address}"' in client.get(UPLOAD).content.decode()
+    answer = Client().get(address)
+    assert answer.content == KIT.read_bytes()
+    assert answer["Content-Disposition"] == 'attachment; filename="soureh_bot.py"'
 
 
 def test_excerpt_of_a_very_long_line_shows_the_wrong_place() -> None:
