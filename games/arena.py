@@ -251,8 +251,9 @@ def _start_worker(number: int, sources: Mapping[str, bytes]) -> tuple[Connection
 
 def _work(connection: Connection, parents: Connection, sources: Mapping[str, bytes], core: int) -> None:
     """Play what comes through the connection until it ends. The process's target."""
-    # An interrupt is the parent's business, which then ends its workers one by one.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # An interrupt from the keyboard is the parent's business, which then ends its workers: it must
+    # reach neither them nor a sandbox that is just being set up.
+    os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     # Ours would keep the connection alive after the parent's death.
     parents.close()

@@ -13,10 +13,10 @@ from math import exp
 
 import soureh_bot
 
-HASTE = 0.5  # how steeply the chance to win falls with each turn that a player still needs
+HASTE = 0.15  # how steeply the chance to win falls with each turn that a player still needs
 CALLED = 6.0  # the weight of a player who has called with four valid coops
 USUAL_LOSS = 13.0  # points that losing a hand costs the others, on average
-LONGEST = 12.0  # turns after which nobody waits for a fitting card any longer
+LONGEST = 6.0  # turns after which nobody waits for a fitting card any longer
 
 
 class Counter:

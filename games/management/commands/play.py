@@ -1,6 +1,7 @@
 """Play bots against each other in the real sandbox, with no database and no broker."""
 
 import json
+import logging
 import os
 import secrets
 import sys
@@ -21,6 +22,8 @@ from games.engine import PRESETS, Rules, RulesError
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
+LOGGED_FROM = 2
+"""The --verbosity from which on changes of state are logged."""
 
 
 class Command(BaseCommand):
@@ -48,6 +51,10 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["verbosity"] < LOGGED_FROM:
+            # A line for every fault of thousands of games would bury the report, which counts them.
+            for room in ("bots", "games"):
+                logging.getLogger(room).setLevel(logging.WARNING)
         try:
             series = read_series(options)
             require()

@@ -1,0 +1,305 @@
+import hashlib
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import termios
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from bots.process import FAULT_KINDS
+from games.engine import record
+
+ROOT = Path(__file__).parents[2]
+# Neither answers, and neither may be asked.
+UNREACHABLE = {"DATABASE_URL": "postgres://nobody@127.0.0.1:9/none", "REDIS_URL": "redis://127.0.0.1:9/0"}
+
+
+@pytest.fixture
+def play(tmp_path):
+    """Run `manage.py play` as one would from a shell, and return how it ended."""
+
+    def run(*arguments, **options):
+        return subprocess.run(
+            [sys.executable, "manage.py", "play", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, **UNREACHABLE, "SOUREH_VAR": str(tmp_path / "var")},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            **options,
+        )
+
+    return run
+
+
+def report_of(ended):
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("\n") == 1
+    return json.loads(ended.stdout)
+
+
+def records_of(path):
+    documents = [json.loads(line) for line in path.read_text().splitlines()]
+    for document in documents:
+        record.verify(document)
+    return documents
+
+
+def test_play_reports_as_json_and_every_record_verifies(play, tmp_path):
+    records = tmp_path / "r.jsonl"
+    ended = play(
+        *("house:random", "house:careful", "house:spoiler", "--games", 5, "--seed", "t", "--set", "target=60"),
+        *("--records", records, "--jobs", 2, "--json"),
+    )
+    report = report_of(ended)
+    assert ended.stderr == ""
+    documents = records_of(records)
+    assert report["games"] == len(documents) == 5
+    assert report["turns"] == sum(len(hand["moves"]) for document in documents for hand in document["hands"])
+    assert report["turns_per_s"] == pytest.approx(report["turns"] / report["seconds"], rel=0.01)
+    assert report["records"] == str(records)
+    assert [row["bot"] for row in report["bots"]] == ["house:random", "house:careful", "house:spoiler"]
+    for row in report["bots"]:
+        assert row["games"] == sum(row["places"]) == 5
+        assert row["faults"] == dict.fromkeys(FAULT_KINDS, 0)
+        assert row["interval"][0] <= row["elo"] <= row["interval"][1]
+        points = [
+            document["result"]["totals"][[seat["name"] for seat in document["seats"]].index(row["bot"])]
+            for document in documents
+        ]
+        assert row["mean_points"] == pytest.approx(sum(points) / 5, abs=0.01)
+
+
+def test_game_g_is_dealt_from_the_seed_text_and_g(play, tmp_path):
+    records = tmp_path / "r.jsonl"
+    report_of(play("house:careful", "house:careful", "--games", 3, "--seed", "é", "--records", records, "--json"))
+    seeds = [document["fairness"]["server_seed"] for document in records_of(records)]
+    assert seeds == [hashlib.sha256(f"é:{game}".encode()).hexdigest() for game in (1, 2, 3)]
+    assert all(document["seating"]["how"] == "draw" for document in records_of(records))
+
+
+def test_duplicate_sets_share_a_deal_and_rotate_the_seats(play, tmp_path):
+    bots = ["house:random", "house:careful", "house:counter"]
+    records = tmp_path / "r.jsonl"
+    report_of(
+        play(*bots, "--games", 6, "--duplicate", "--seed", "d", "--set", "target=40", "--records", records, "--json")
+    )
+    documents = records_of(records)
+    for index, document in enumerate(documents):
+        assert document["fairness"]["server_seed"] == hashlib.sha256(f"d:{index // 3 + 1}".encode()).hexdigest()
+        assert document["seating"] == {"how": "fixed"}
+        seated = [seat["name"] for seat in document["seats"]]
+        assert [seated.index(bot) for bot in bots] == [(bot + index % 3) % 3 for bot in range(3)]
+    assert documents[0]["hands"][0]["deck"] == documents[2]["hands"][0]["deck"]
+
+
+def test_the_same_seed_plays_the_same_games_on_any_number_of_processes(play, tmp_path):
+    seen = []
+    for jobs in (1, 3):
+        records = tmp_path / f"{jobs}.jsonl"
+        report_of(
+            play(
+                "house:random",
+                "house:careful",
+                "--games",
+                4,
+                "--seed",
+                "s",
+                "--jobs",
+                jobs,
+                "--records",
+                records,
+                "--json",
+            )
+        )
+        seen.append([[hand["moves"] for hand in document["hands"]] for document in records_of(records)])
+    assert seen[0] == seen[1]
+
+
+def test_play_prints_a_table_for_people(play):
+    ended = play("house:random", "house:careful", "--games", 2, "--seed", "t", "--set", "target=30")
+    assert ended.returncode == 0, ended.stderr
+    header, *_ = ended.stdout.splitlines()
+    assert header.split() == ["bot", "Elo", "95", "%", "points", "95", "%", "places", "faults"]
+    assert "2 games" in ended.stdout and "seed 't'" in ended.stdout
+    assert ended.stderr == ""
+
+
+def test_a_terminal_gets_a_progress_bar(play):
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 100))
+    command = [sys.executable, "manage.py", "play", "house:careful", "house:careful", "--games", "3", "--json"]
+    ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs, timeout=120)
+    os.close(theirs)
+    shown = read_all(ours)
+    os.close(ours)
+    assert ended.returncode == 0
+    assert "3/3" in shown
+    assert json.loads(ended.stdout)["games"] == 3
+
+
+def read_all(terminal):
+    shown = b""
+    while True:
+        try:
+            shown += os.read(terminal, 65536)
+        except OSError:
+            # Linux: the other end of the terminal is closed.
+            return shown.decode()
+
+
+def test_files_and_archives_play(play, tmp_path):
+    (tmp_path / "mine.py").write_bytes((ROOT / "docs" / "example_bot.py").read_bytes())
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("bot.py", "import soureh_bot, taste\nsoureh_bot.run(taste.choose)\n")
+        archive.writestr("taste.py", "def choose(turn):\n    return turn.legal[-1]\n")
+    (tmp_path / "theirs.zip").write_bytes(packed.getvalue())
+    report = report_of(
+        play(tmp_path / "mine.py", tmp_path / "theirs.zip", "--games", 2, "--set", "target=30", "--json")
+    )
+    assert [row["bot"] for row in report["bots"]] == [str(tmp_path / "mine.py"), str(tmp_path / "theirs.zip")]
+    assert all(sum(row["faults"].values()) == 0 for row in report["bots"])
+    assert report["bots"][0]["places"][0] == 2
+
+
+def test_faults_of_bots_are_counted_and_are_no_failure(play, tmp_path):
+    (tmp_path / "broken.py").write_text("raise SystemExit(3)\n")
+    (tmp_path / "cheat.py").write_text("import soureh_bot\nsoureh_bot.run(lambda turn: 'k9')\n")
+    records = tmp_path / "r.jsonl"
+    report = report_of(
+        play(
+            *(tmp_path / "broken.py", "house:careful", tmp_path / "cheat.py", "--games", 2),
+            *("--set", "target=30", "--records", records, "--json"),
+        )
+    )
+    broken, careful, cheat = report["bots"]
+    assert broken["faults"]["crash"] == 2 and cheat["faults"]["illegal"] == 2
+    assert careful["places"] == [2, 0, 0] and broken["places"] == [0, 0, 2]
+    assert all(document["result"]["how"] == "fault" for document in records_of(records))
+
+
+@pytest.mark.parametrize("preset", ["common", "inventor"])
+def test_other_presets_are_played_by_all_house_bots(play, tmp_path, preset):
+    records = tmp_path / "r.jsonl"
+    report = report_of(
+        play(
+            *("house:random", "house:careful", "house:spoiler", "house:counter", "--rules", preset),
+            *("--set", "target=30", "--set", 'picks="player"', "--games", 4, "--records", records, "--json"),
+        )
+    )
+    assert all(sum(row["faults"].values()) == 0 for row in report["bots"])
+    assert {document["rules"]["picks"] for document in records_of(records)} == {"player"}
+
+
+USAGE = [
+    pytest.param(["house:careful"], "expected 2 to 4 bots: 1", id="one_bot"),
+    pytest.param(["house:careful"] * 5, "expected 2 to 4 bots: 5", id="five_bots"),
+    pytest.param(["house:careful", "house:clever"], "house:careful, house:counter, house:random", id="no_such_house"),
+    pytest.param(["house:careful", "no/such.py"], "no/such.py: No such file or directory", id="no_such_file"),
+    pytest.param(["house:careful", "BROKEN"], "line 2, column", id="syntax_error"),
+    pytest.param(["house:careful", "TEXT"], ".txt", id="not_a_bot"),
+    pytest.param(["house:careful", "house:careful", "--rules", "poker"], "classic", id="preset"),
+    pytest.param(["house:careful", "house:careful", "--set", "colour=any"], "coop_colour", id="option"),
+    pytest.param(["house:careful", "house:careful", "--set", "target=0"], "1 to 10000", id="value"),
+    pytest.param(["house:careful", "house:careful", "--set", "target"], "expected OPTION=VALUE: target", id="no_value"),
+    pytest.param(["house:careful", "house:careful", "--records", "/no/such/r"], "/no/such/r", id="records"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE)
+def test_usage_errors_say_what_is_allowed(tmp_path, arguments, message):
+    (tmp_path / "broken.py").write_text("import soureh_bot\ndef choose(turn:\n    pass\n")
+    (tmp_path / "bot.txt").write_text("hello\n")
+    named = {"BROKEN": str(tmp_path / "broken.py"), "TEXT": str(tmp_path / "bot.txt")}
+    with pytest.raises(CommandError) as refused:
+        call_command("play", *(named.get(argument, argument) for argument in arguments))
+    assert refused.value.returncode == 2
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [(["--games", "0"], "positive integer"), (["--set", "target=many"], "1 to 10000")],
+)
+def test_usage_errors_end_with_2_on_the_shell(play, more, message):
+    ended = play("house:careful", "house:careful", *more)
+    assert ended.returncode == 2
+    assert message in ended.stderr and "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_without_a_sandbox_it_ends_with_2_and_the_reason(play, tmp_path):
+    program = (
+        "import bots.sandbox.launcher as launcher, sys\n"
+        "launcher.bwrap_path = lambda: '/no/such/bwrap'\n"
+        "import bots.sandbox.probing as probing\n"
+        "probing.bwrap_path = launcher.bwrap_path\n"
+        "sys.argv[1:] = ['play', 'house:careful', 'house:careful', '--games', '1']\n"
+        "exec(open('manage.py').read())\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "SOUREH_VAR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 2
+    assert "/no/such/bwrap" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_an_interrupt_ends_cleanly(tmp_path):
+    records = tmp_path / "r.jsonl"
+    command = [sys.executable, "manage.py", "play", "house:careful", "house:careful", "--games", "100000"]
+    playing = subprocess.Popen(
+        [*command, "--records", records],
+        cwd=ROOT,
+        env={**os.environ, **UNREACHABLE, "SOUREH_VAR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    until_written(records, playing)
+    os.killpg(playing.pid, signal.SIGINT)
+    out, err = playing.communicate(timeout=30)
+    assert playing.returncode == 130
+    assert (out, err.strip()) == ("", "interrupted")
+    until_ended(playing.pid)
+    assert len(records_of(records)) >= 1
+
+
+def until_ended(session):
+    """Wait until nothing of a session runs; its process group alone would miss what left it."""
+    deadline = time.monotonic() + 10
+    while running := [pid for pid, of in sessions() if of == session]:
+        assert time.monotonic() < deadline, running
+        time.sleep(0.02)
+
+
+def sessions():
+    """Yield every process that is not a zombie, with its session."""
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = entry.read_text().rpartition(")")[2].split()[:4]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if state != "Z":
+            yield int(entry.parent.name), int(session)
+
+
+def until_written(path, process):
+    """Wait until a file has a whole line in it."""
+    while not (path.exists() and b"\n" in path.read_bytes()):
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.05)
