@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import mixins, parsers, permissions, serializers, status, viewsets
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, NotFound
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -42,6 +42,13 @@ class Pages(CursorPagination):
     max_page_size = 200
     page_size_query_param = "limit"
     ordering = "-id"
+
+    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[Any] | None:
+        """Return the page; a cursor that somebody made up is not found, like one that cannot be read."""
+        try:
+            return super().paginate_queryset(queryset, request, view)
+        except ValueError as error:
+            raise NotFound(self.invalid_cursor_message) from error
 
 
 class Refused(APIException):

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from games import views
+from games import kit_views, views
 
 urlpatterns: list[URLPattern] = [
     path("tables/new/", views.table_new, name="table_new"),
@@ -13,5 +13,6 @@ urlpatterns: list[URLPattern] = [
     path("matches/<slug:code>/record.json", views.match_record, name="match_record"),
     path("matches/<slug:code>/replay.json", views.match_frames, name="match_frames"),
     path("bots/<slug:slug>/versions/<int:number>/", views.version, name="version"),
+    path("bots/kit/soureh_bot.py", kit_views.kit, name="kit"),
     path("health/", views.health, name="health"),
 ]
