@@ -91,11 +91,11 @@ def set_player_seed(match: Match, user: Any, player_seed: str) -> None:
     Raises:
         TableRefused: it is no seed, the seats have been drawn, or the user does not sit here.
     """
-    if len(player_seed) > PLAYER_SEED_MAX or not (player_seed.isascii() and (player_seed.isprintable())):
+    if len(player_seed) > PLAYER_SEED_MAX or not (player_seed.isascii() and player_seed.isprintable()):
         raise TableRefused(_("Your seed may have up to 64 characters: letters, digits and signs without accents."))
     with transaction.atomic():
         row = Match.objects.select_for_update().filter(pk=match.pk, state=State.OPEN, awaits="").first()
-        player = Seat.objects.filter(match=match, user=user).first()
+        player = Seat.objects.filter(match=match, user=user).first() if user.is_authenticated else None
         if row is None or player is None:
             raise TableRefused(_("The seats have been drawn already; seeds are taken before that."))
         row.player_seeds[player.entrant] = player_seed

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from channels.db import database_sync_to_async
 from django.contrib.auth import get_user_model
 
 from bots.models import Bot, BotVersion
@@ -44,6 +45,15 @@ class Office:
             self.run(name, args)
             count += 1
         return count
+
+    async def deliver_beside(self) -> None:
+        """As `deliver`, from an event loop: bots start in the main thread, rows are written in another."""
+        while self.waiting:
+            name, args = self.waiting.popleft()
+            if name.startswith("sandbox."):
+                self.run(name, args)
+            else:
+                await database_sync_to_async(self.run)(name, args)
 
     def run(self, name: str, args: tuple[Any, ...]) -> None:
         if name == "sandbox.play_match":
