@@ -1,0 +1,138 @@
+"""Signing up, logging in, a forgotten password, a password that must be changed; each page with every refusal."""
+
+import re
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.core import mail
+from django.urls import reverse
+
+from bots.models import Bot
+from bots.names import name_key
+from soureh_site.accounts.models import User
+from soureh_site.first_start import create_first_administrator
+
+PASSWORD = "correct-horse-battery"
+pytestmark = pytest.mark.django_db
+
+
+def sign_up(client, **changed):
+    form = {"username": "Marlin", "email": "marlin@example.org", "password1": PASSWORD} | changed
+    return client.post("/accounts/signup/", form)
+
+
+@pytest.fixture
+def marlin():
+    user = User.objects.create_user("Marlin", "marlin@example.org", PASSWORD)
+    EmailAddress.objects.create(user=user, email=user.email, primary=True, verified=True)
+    return user
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("account_login", "account_signup", "account_reset_password", "account_reset_password_done"),
+        *("account_email_verification_sent", "account_reset_password_from_key_done"),
+    ],
+)
+def test_account_pages_answer_without_inline_script_or_style(client, name):
+    answer = client.get(reverse(name))
+    html = answer.content.decode()
+    assert answer.status_code == 200 and html.count("<h1>") == 1
+    assert "style=" not in html and "<style" not in html and not re.search(r"<script(?![^>]*\ssrc=)", html)
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
+
+
+def test_signup_makes_an_account_and_logs_in(client):
+    answer = sign_up(client)
+    assert answer.status_code == 302 and answer.headers["Location"] == "/"
+    user = User.objects.get()
+    assert (user.username, user.email, user.name_key) == ("Marlin", "marlin@example.org", name_key("marlin"))
+    assert client.session["_auth_user_id"] == str(user.pk)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"username": "rnarlin2"}, "looks too much like"),
+        ({"username": "C0unter"}, "looks too much like"),
+        ({"username": "\u0430dmin"}, "reserved"),
+        ({"username": "a b"}, "letters, digits"),
+        ({"username": "x"}, "characters"),
+        ({"email": "nobody"}, "valid email"),
+        ({"password1": "short"}, "too short"),
+        ({"password1": "password1234"}, "too common"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_signup_refuses_with_a_sentence_and_keeps_what_was_typed(client, marlin, changed, sentence):
+    User.objects.filter(pk=marlin.pk).update(username="Marlin2", name_key=name_key("Marlin2"))
+    Bot.objects.create(name="counter", name_key=name_key("counter"), slug="counter")
+    answer = sign_up(client, **({"username": "Berta", "email": "new@example.org"} | changed))
+    html = answer.content.decode()
+    assert answer.status_code == 200 and sentence in html
+    assert changed.get("email", "new@example.org") in html
+    assert User.objects.count() == 1
+
+
+@pytest.mark.parametrize("login", ["Marlin", "marlin", "marlin@example.org"])
+def test_login_by_public_name_or_address(client, marlin, login):
+    assert client.post("/accounts/login/", {"login": login, "password": PASSWORD}).status_code == 302
+    assert client.session["_auth_user_id"] == str(marlin.pk)
+
+
+def test_login_with_a_wrong_password_is_refused_and_soon_limited(client, marlin):
+    answers = [client.post("/accounts/login/", {"login": "Marlin", "password": f"wrong-{n}"}) for n in range(12)]
+    assert "_auth_user_id" not in client.session
+    assert "not correct" in answers[0].content.decode()
+    late = client.post("/accounts/login/", {"login": "Marlin", "password": PASSWORD})
+    assert "Too many failed login attempts" in late.content.decode() and "_auth_user_id" not in client.session
+
+
+def test_forgotten_password_is_set_anew_by_a_link_that_works_once(client, marlin):
+    client.post("/accounts/password/reset/", {"email": "marlin@example.org"})
+    assert [message.to for message in mail.outbox] == [["marlin@example.org"]]
+    link = re.search(r"http://testserver(/accounts/password/reset/key/\S+)", mail.outbox[0].body)[1]
+    form = client.get(link, follow=True)
+    new = {"password1": "another-horse-entirely", "password2": "another-horse-entirely"}
+    assert client.post(form.redirect_chain[-1][0], new).status_code == 302
+    marlin.refresh_from_db()
+    assert marlin.check_password("another-horse-entirely")
+    assert "This link does not work" in client.get(link, follow=True).content.decode()
+
+
+def test_forgotten_password_does_not_tell_who_has_an_account(client, marlin):
+    known = client.post("/accounts/password/reset/", {"email": "marlin@example.org"}, follow=True)
+    unknown = client.post("/accounts/password/reset/", {"email": "nobody@example.org"}, follow=True)
+    assert known.redirect_chain == unknown.redirect_chain
+
+
+def test_first_administrator_must_change_the_password_first(client):
+    password = create_first_administrator()
+    assert create_first_administrator() is None
+    client.post("/accounts/login/", {"login": "admin", "password": password})
+    for path in ("/", "/admin/", "/accounts/email/"):
+        assert client.get(path).headers.get("Location") == "/accounts/password/change/"
+    assert client.get("/accounts/password/change/").status_code == 200
+    new = {"oldpassword": password, "password1": PASSWORD, "password2": PASSWORD}
+    assert client.post("/accounts/password/change/", new).headers["Location"] == "/"
+    assert client.get("/admin/").status_code == 200
+    assert not User.objects.get().check_password(password)
+
+
+def test_admin_login_is_the_sites_own(client):
+    assert client.get("/admin/login/").headers["Location"].startswith("/accounts/login/")
+
+
+@pytest.mark.parametrize("path", ["", "accounts/user/", "accounts/user/add/", "bots/switch/", "games/match/"])
+def test_admin_pages_answer(client, path):
+    client.force_login(User.objects.create_superuser("Olga", "olga@example.org", PASSWORD))
+    assert client.get(f"/admin/{path}").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["account_email", "account_change_password", "account_logout", "mfa_index"])
+def test_pages_of_an_account_answer(client, marlin, name):
+    client.force_login(marlin)
+    answer = client.get(reverse(name))
+    assert answer.status_code == 200 and "Marlin" in answer.content.decode()
