@@ -12,7 +12,8 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from multiprocessing import get_context
@@ -184,7 +185,7 @@ def _played(fixture: Fixture, match: Match) -> Game:
     return Game(fixture.number, match.game.decisions_made, score, faults, document)
 
 
-def play_series(series: Series, *, jobs: int) -> Iterator[Game]:
+def play_series(series: Series, *, jobs: int) -> Generator[Game, None, None]:
     """Play a series on `jobs` processes, each pinned to a core, and yield the games in order.
 
     Closing the iterator stops the processes and their bots.
@@ -202,41 +203,55 @@ def play_series(series: Series, *, jobs: int) -> Iterator[Game]:
             due += 1
 
 
-def _play_all(fixtures: Iterator[Fixture], sources: Mapping[str, bytes], jobs: int) -> Iterator[Game]:
+def _play_all(fixtures: Iterator[Fixture], sources: Mapping[str, bytes], jobs: int) -> Generator[Game, None, None]:
     """Yield the games as they end."""
     workers = [_start_worker(number, sources) for number in range(jobs)]
-    busy = {}
     try:
-        for (connection, process), fixture in zip(workers, fixtures, strict=False):
-            connection.send(fixture)
-            busy[connection] = process
+        busy = [worker for worker in workers if worker.send(next(fixtures, None))]
         while busy:
-            for connection in wait(list(busy)):
-                yield _receive(connection, busy[connection])
-                fixture = next(fixtures, None)
-                if fixture is None:
-                    del busy[connection]
-                else:
-                    connection.send(fixture)
+            ready = wait([worker.connection for worker in busy])
+            for worker in [worker for worker in busy if worker.connection in ready]:
+                yield worker.receive()
+                if not worker.send(next(fixtures, None)):
+                    busy.remove(worker)
     finally:
-        for connection, process in workers:
-            process.terminate()
-            process.join()
-            connection.close()
+        for worker in workers:
+            worker.end()
 
 
-def _receive(connection: Connection, process: BaseProcess) -> Game:
-    try:
-        result = connection.recv()
-    except EOFError as error:
-        process.join()
-        raise SandboxError(f"a process of the series ended with status {process.exitcode}") from error
-    if isinstance(result, str):
-        raise SandboxError(result)
-    return result
+class Worker(NamedTuple):
+    """A process that plays what it is sent, one game at a time."""
+
+    connection: Connection
+    process: BaseProcess
+
+    def send(self, fixture: Fixture | None) -> bool:
+        """Give it a game to play; False if there is none."""
+        if fixture is None:
+            return False
+        # If it has ended meanwhile, `receive` says so.
+        with suppress(BrokenPipeError):
+            self.connection.send(fixture)
+        return True
+
+    def receive(self) -> Game:
+        """Return the game that it has played. Raises SandboxError."""
+        try:
+            result: Game | str = self.connection.recv()
+        except EOFError as error:
+            self.process.join()
+            raise SandboxError(f"a process of the series ended with status {self.process.exitcode}") from error
+        if isinstance(result, str):
+            raise SandboxError(result)
+        return result
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.join()
+        self.connection.close()
 
 
-def _start_worker(number: int, sources: Mapping[str, bytes]) -> tuple[Connection, BaseProcess]:
+def _start_worker(number: int, sources: Mapping[str, bytes]) -> Worker:
     # A fork finds the sandbox probed already.
     context = get_context("fork")
     ours, theirs = context.Pipe()
@@ -246,7 +261,7 @@ def _start_worker(number: int, sources: Mapping[str, bytes]) -> tuple[Connection
     )
     process.start()
     theirs.close()
-    return ours, process
+    return Worker(ours, process)
 
 
 def _work(connection: Connection, parents: Connection, sources: Mapping[str, bytes], core: int) -> None:

@@ -311,8 +311,8 @@ class Match:
                 player.start(self.game)
             except BotFault as fault:
                 failed.append((player, fault))
-        for player, fault in failed:
-            _put_out(self.game, player, fault, self.played, at_start=True)
+        for player, failure in failed:
+            _put_out(self.game, player, failure, self.played, at_start=True)
 
 
 def bot_files(sources: Mapping[str, bytes], sha256: str) -> dict[str, bytes]:

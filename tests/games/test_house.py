@@ -1,4 +1,5 @@
 import ast
+import re
 
 import pytest
 
@@ -126,3 +127,16 @@ def test_counter_beats_careful_beats_random_over_duplicate_deals():
 def test_the_example_of_the_documents_is_ten_lines():
     lines = [line for line in EXAMPLE.read_text().splitlines() if line.strip() and not line.lstrip().startswith("#")]
     assert len(lines) <= 10
+
+
+def test_the_documents_show_the_example_as_it_is():
+    assert f"```python\n{EXAMPLE.read_text()}```" in (DOCS / "bots.md").read_text()
+
+
+def test_the_documents_name_only_what_the_kit_has():
+    text = (DOCS / "bots.md").read_text()
+    turn = turn_of(down=["9s"] * 4, up=[["2h"] * 4, ["4s"] * 4], drawn="8c", legal=["d"])
+    table = text.partition("**`turn`**")[2].partition("**`turn.rules`**")[0]
+    named = [name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in re.findall(r"`(\w+)", row)]
+    assert len(named) > 20
+    assert [name for name in named if not hasattr(turn, name)] == []
