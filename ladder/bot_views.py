@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db.models import F, Max, Prefetch, Q
+from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.formats import date_format
@@ -45,11 +46,13 @@ def bot_list(request: HttpRequest) -> HttpResponse:
     """Every bot by name, page by page; `q` looks for a name."""
     wanted = request.GET.get("q", "").strip()[:32]
     after = request.GET.get("after", "")[:32]
-    bots = Bot.objects.select_related("owner").prefetch_related(_standing_entries()).order_by("name")
+    bots = Bot.objects.select_related("owner").prefetch_related(_standing_entries())
+    # No two names differ in case alone (Bot.name_key), so the folded name is a key.
+    bots = bots.annotate(folded=Lower("name")).order_by("folded")
     if wanted:
         bots = bots.filter(name__icontains=wanted)
     if after:
-        bots = bots.filter(name__gt=after)
+        bots = bots.filter(folded__gt=after.lower())
     found = list(bots.annotate(newest=Max("versions__number"))[: BOTS_SHOWN + 1])
     context = {
         "bots": found[:BOTS_SHOWN],

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import conditional_page, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from bots.models import Bot
@@ -21,6 +21,7 @@ State = Match.State
 
 
 @require_safe
+@conditional_page
 def match_list(request: HttpRequest) -> HttpResponse:
     """Matches, newest first; `ladder` and `bot` in the address narrow them down."""
     ladders = list(Ladder.objects.order_by("pk"))
@@ -35,6 +36,7 @@ def match_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional_page
 @vary_on_headers("HX-Request")
 def match(request: HttpRequest, code: str) -> HttpResponse:
     """One match: its place in the queue, its table while it runs, its result and replay when it has ended."""

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import conditional_page, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from bots.models import Bot, BotVersion
@@ -29,6 +29,7 @@ HOME_LATEST = 6
 
 
 @require_safe
+@conditional_page
 @vary_on_headers("HX-Request")
 def home(request: HttpRequest) -> HttpResponse:
     """What is going on now, who leads, and three ways in."""
@@ -44,6 +45,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional_page
 def ladder_list(request: HttpRequest) -> HttpResponse:
     """Every ladder, the open ones first."""
     return render(
@@ -54,6 +56,7 @@ def ladder_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional_page
 @vary_on_headers("HX-Request")
 def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     """Standings, the next round, what is being played and what has been; the reader's own bots."""

@@ -578,3 +578,21 @@ def test_admin_shows_the_ledger_and_changes_nothing_of_it(operator: Client, mode
     assert operator.post(f"/admin/ladder/{model}/{pk}/change/", {"number": 7}).status_code == 403
     assert operator.post(f"/admin/ladder/{model}/{pk}/delete/", {"post": "yes"}).status_code == 403
     assert operator.get(f"/admin/ladder/{model}/add/").status_code == 403
+
+
+def test_a_page_that_has_not_changed_is_not_sent_again(client: Client) -> None:
+    first = client.get("/matches/")
+    assert first.headers["ETag"]
+    again = client.get("/matches/", headers={"If-None-Match": first.headers["ETag"]})
+    assert again.status_code == 304 and not again.content
+    ladder = make_ladder()
+    make_history(ladder, make_entries(ladder, 2), 1)
+    assert client.get("/matches/", headers={"If-None-Match": first.headers["ETag"]}).status_code == 200
+
+
+def test_bot_list_does_not_put_small_letters_last(client: Client) -> None:
+    for name in ("zed", "Ada", "mim"):
+        make_bot(name=name)
+    page = text(client, "/bots/")
+    assert page.index("Ada</a>") < page.index("mim</a>") < page.index("zed</a>")
+    assert "zed" in text(client, "/bots/?after=Mim") and "mim</a>" not in text(client, "/bots/?after=Mim")
