@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -126,9 +126,11 @@ def _back(request: HttpRequest, default: str) -> HttpResponse:
 
 
 def _on_show() -> Match | None:
-    """Return the match that was put on show last, or None."""
-    shows = Match.objects.filter(state=Match.State.SHOWING).select_related("paired__pairing", "paired__ladder")
-    return shows.order_by("-show_from", "-pk").first()
+    """Return the match to watch: the one put on show last, else the table at which people moved last, or None."""
+    on_show, at_table = Q(state=Match.State.SHOWING), Q(state=Match.State.PLAYING, kind=Match.Kind.TABLE)
+    matches = Match.objects.filter(on_show | at_table).select_related("paired__pairing", "paired__ladder")
+    # Only a show has `show_from`.
+    return matches.order_by(F("show_from").desc(nulls_last=True), "-moved_at", "-pk").first()
 
 
 def _ladder_cards(*, only_open: bool = True) -> list[dict[str, Any]]:

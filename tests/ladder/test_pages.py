@@ -596,3 +596,20 @@ def test_bot_list_does_not_put_small_letters_last(client: Client) -> None:
     page = text(client, "/bots/")
     assert page.index("Ada</a>") < page.index("mim</a>") < page.index("zed</a>")
     assert "zed" in text(client, "/bots/?after=Mim") and "mim</a>" not in text(client, "/bots/?after=Mim")
+
+
+def test_home_shows_a_table_of_people_when_nothing_is_on_show(client: Client, ada) -> None:
+    match = Match.objects.create(
+        kind="table", state="playing", rules=CLASSIC, seats=2, server_seed=bytes(32), commitment="0" * 64,
+        player_seeds=["", ""], seating="fixed", moved_at=timezone.now(),
+    )  # fmt: skip
+    match.players.create(entrant=0, seat=0, name="ada", user=ada)
+    match.players.create(entrant=1, seat=1, name="careful", bot=make_bot())
+    page = text(client, "/")
+    assert f'data-socket="/ws/tables/{match.code}/"' in page and reverse("table", args=[match.code]) in page
+    assert bytes(match.server_seed).hex() not in page
+    ladder = make_ladder()
+    make_entries(ladder, 4)
+    hold_round(ladder.pk)
+    finish_all(ladder)
+    assert f'data-key="{Match.objects.get(state="showing").code}"' in text(client, "/")
