@@ -35,7 +35,7 @@ def all_frames(match: Match) -> list[list[dict[str, Any]]]:
     """
     if match.state != Match.State.FINISHED:
         raise NotFinished(f"expected a finished match: {match.code} is {match.state}")
-    return _frames(match.pk)
+    return _frames(match.code)
 
 
 def frames(match: Match, hand: int) -> list[dict[str, Any]]:
@@ -52,5 +52,6 @@ def frames(match: Match, hand: int) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=KEPT)
-def _frames(match_id: int) -> list[list[dict[str, Any]]]:
-    return records.frames(record(Match.objects.select_related("record").get(pk=match_id)))
+def _frames(code: str) -> list[list[dict[str, Any]]]:
+    # By code, which is never given twice: a database may give the number of a deleted row again.
+    return records.frames(record(Match.objects.select_related("record").get(code=code)))
