@@ -117,7 +117,7 @@ def _free_versions(ladder: Ladder) -> dict[Entry, BotVersion]:
     )
     entries = ladder.entries.filter(state=Entry.State.ACTIVE, bot__isnull=False).select_related("bot")
     free = list(entries.exclude(pk__in=busy.values("entry")).order_by("pk"))
-    versions = playable_versions([entry.bot_id for entry in free])
+    versions = playable_versions([entry.bot_id for entry in free if entry.bot_id])
     return {entry: versions[entry.bot_id] for entry in free if entry.bot_id in versions}
 
 
@@ -182,7 +182,8 @@ def _create_pairing(
         PairedEntry(pairing=pairing, entry=entry, entrant=entrant) for entrant, entry in enumerate(table)
     )
     for entry in table:
-        versions[entry].bot = entry.bot  # known already; saves a query each
+        if entry.bot:
+            versions[entry].bot = entry.bot  # known already; saves a query each
     entrants: list[dict[str, Any]] = [{"name": entry.name, "version": versions[entry]} for entry in table]
     match = create_match(
         kind=Match.Kind.RANKED,
