@@ -26,8 +26,7 @@ class BotVersionAdmin(admin.ModelAdmin):
     list_filter = ["state"]
     list_select_related = ["bot"]
     search_fields = ["bot__name", "source__sha256"]
-    fields = ["bot", "number", "state", "state_note", "sha256", "file_name", "size", "uploaded_at"]
-    readonly_fields = fields
+    fields = readonly_fields = ("bot", "number", "state", "state_note", "sha256", "file_name", "size", "uploaded_at")
 
     @admin.display(description="SHA-256")
     def sha256(self, version: BotVersion) -> str:

@@ -43,7 +43,7 @@ class Pages(CursorPagination):
     page_size_query_param = "limit"
     ordering = "-id"
 
-    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[Any] | None:
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
         """Return the page; a cursor that somebody made up is not found, like one that cannot be read."""
         try:
             return super().paginate_queryset(queryset, request, view)
@@ -79,7 +79,7 @@ class BotSerializer(serializers.ModelSerializer):
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_owner(self, bot: Bot) -> str | None:
-        return bot.owner and bot.owner.get_username()
+        return bot.owner.get_username() if bot.owner else None
 
 
 class VersionSerializer(serializers.ModelSerializer):
@@ -109,14 +109,15 @@ class SourceSerializer(serializers.Serializer):
     """A Python file, as a file or as text."""
 
     file = serializers.FileField(required=False, allow_empty_file=True, help_text="One .py file (multipart).")
-    source = serializers.CharField(
-        required=False, trim_whitespace=False, allow_blank=True, help_text="The source as text, instead of a file."
-    )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def get_fields(self) -> dict[str, "serializers.Field[Any, Any, Any, Any]"]:
+        """Add the field that cannot be declared: `source` is a serializer's own word."""
+        source = serializers.CharField(
+            required=False, trim_whitespace=False, allow_blank=True, help_text="The source as text, instead of a file."
+        )
         # NUL is for `uploads` to refuse, which says where it stands.
-        self.fields["source"].validators = []
+        source.validators = []
+        return {**super().get_fields(), "source": source}
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if ("file" in data) == ("source" in data):

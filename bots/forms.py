@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -65,13 +66,16 @@ class UploadForm(forms.Form):
         self.owner = owner
         self.excerpt: list[SourceLine] = []
         self.unchanged: BotVersion | None = None
-        self.fields["bot"].queryset = Bot.objects.filter(owner=owner)
+        bots = self.fields["bot"]
+        assert isinstance(bots, forms.ModelChoiceField)
+        bots.queryset = Bot.objects.filter(owner=owner)
         # NUL is for `uploads` to refuse, which says where it stands.
         self.fields["source"].validators = []
 
     def clean(self) -> dict[str, Any]:
         """Ask for what is missing before anything is stored."""
-        data = super().clean()
+        super().clean()
+        data = self.cleaned_data
         if not data.get("bot") and "bot" not in self.errors and not data.get("name"):
             self.add_error("name", _("A new bot needs a name."))
         if not data.get("file") and not data.get("source"):
@@ -101,7 +105,8 @@ class UploadForm(forms.Form):
 
     def _pasted(self) -> bytes:
         # Browsers send every line end of a text field as CR LF.
-        return self.cleaned_data["source"].replace("\r\n", "\n").encode("utf-8", "surrogatepass")
+        source: str = self.cleaned_data["source"]
+        return source.replace("\r\n", "\n").encode("utf-8", "surrogatepass")
 
     def _keep_text(self, content: bytes) -> None:
         """Put the refused file's text into the text field: a browser forgets the file that was chosen."""
@@ -109,8 +114,10 @@ class UploadForm(forms.Form):
             text = content.decode("utf-8")
         except UnicodeDecodeError:
             return
-        self.data = self.data.copy()
-        self.data["source"] = text.replace("\0", "")
+        assert isinstance(self.data, QueryDict)
+        data = self.data.copy()
+        data["source"] = text.replace("\0", "")
+        self.data = data
 
 
 class AboutForm(forms.ModelForm):

@@ -100,7 +100,7 @@ def check_source(file_name: str, data: bytes) -> Upload:
     return check_upload(file_name, data)
 
 
-def read_file(file: File) -> bytes:
+def read_file(file: "File[bytes]") -> bytes:
     """Return the content of an uploaded file, or as much of it as shows that it is too large.
 
     Raises:
@@ -109,10 +109,11 @@ def read_file(file: File) -> bytes:
     if file.size > SOURCE_MAX:
         raise UploadError(
             _("%(name)s is too large: at most %(most)d KiB."),
-            name=shown_file_name(file.name),
+            name=shown_file_name(file.name or ""),
             most=SOURCE_MAX // 1024,
         )
-    return file.read()
+    content: bytes = file.read()
+    return content
 
 
 def shown_file_name(file_name: str) -> str:

@@ -27,28 +27,28 @@ def upload(request: HttpRequest) -> HttpResponse:
     form = UploadForm(request.POST, request.FILES, owner=request.user)
     version = form.store() if form.is_valid() else None
     if version is None:
-        return _upload_page(request, form, status=422)
+        return _upload_page(request, form)
     messages.success(
         request, _("Version %(number)s is stored. Its trial match comes next.") % {"number": version.number}
     )
     return redirect("version", version.bot.slug, version.number)
 
 
-def _upload_page(request: HttpRequest, form: UploadForm, *, status: int = 200) -> HttpResponse:
+def _upload_page(request: HttpRequest, form: UploadForm) -> HttpResponse:
     context = {
         "form": form,
         "pause_note": pause_note(Switch.Name.UPLOADS),
-        "max_bytes": SOURCE_MAX,
+        "max_kib": SOURCE_MAX // 1024,
         "uploads_per_day": settings.UPLOADS_PER_DAY,
     }
-    return render(request, "bots/bot_upload.html", context, status=status)
+    return render(request, "bots/bot_upload.html", context)
 
 
 @login_required
 @require_safe
 def mine(request: HttpRequest) -> HttpResponse:
     """Show the reader's own bots, each with its newest version."""
-    bots = list(Bot.objects.filter(owner=request.user).annotate(version_count=Count("versions")))
+    bots = list(Bot.objects.filter(owner_id=request.user.pk).annotate(version_count=Count("versions")))
     newest = newest_versions(bot.pk for bot in bots)
     rows = [{"bot": bot, "version": newest.get(bot.pk)} for bot in bots]
     return render(request, "bots/bot_mine.html", {"rows": rows})
@@ -64,7 +64,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
         form.save()
         messages.success(request, _("Saved."))
         return redirect("my_bots")
-    return render(request, "bots/bot_edit.html", {"bot": bot, "form": form}, status=422 if form.errors else 200)
+    return render(request, "bots/bot_edit.html", {"bot": bot, "form": form})
 
 
 @login_required

@@ -89,17 +89,17 @@ class LadderMatchSerializer(MatchSerializer):
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_ladder(self, match: Match) -> str | None:
         pairing = pairing_of(match)
-        return pairing and pairing.ladder.slug
+        return pairing.ladder.slug if pairing else None
 
     @extend_schema_field(serializers.IntegerField(allow_null=True))
     def get_round(self, match: Match) -> int | None:
         pairing = pairing_of(match)
-        return pairing and pairing.round.number
+        return pairing.round.number if pairing else None
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_why_unrated(self, match: Match) -> str | None:
         pairing = pairing_of(match)
-        return pairing and pairing.why_unrated
+        return pairing.why_unrated if pairing else None
 
     @extend_schema_field(RatedSeatSerializer(many=True))
     def get_rating_changes(self, match: Match) -> list[dict[str, Any]]:

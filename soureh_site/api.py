@@ -84,7 +84,7 @@ class NoSuchAddress(APIView):
 @csp_update({"style-src": ["'unsafe-inline'"], "img-src": ["data:"]})
 def api_docs(request: HttpRequest) -> HttpResponse:
     """Introduce the API and show all that it can do."""
-    return render(request, "soureh_site/api_docs.html")
+    return render(request, "soureh_site/api_docs.html", {"site": request.build_absolute_uri("/")[:-1]})
 
 
 router = SimpleRouter()
