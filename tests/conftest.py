@@ -18,6 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Change the settings that tests cannot do with: no collected files, and passwords that are quick to hash."""
     config.addinivalue_line("markers", "browser: drives a real browser; runs after all others, or by itself")
+    config.addinivalue_line("markers", "e2e: goes through the whole site under `manage.py up`")
     from django.conf import settings
 
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
