@@ -35,6 +35,11 @@ def transport_options(prefix: str) -> dict[str, Any]:
         "unacked_mutex_key": f"{prefix}:unacked_mutex",
         "socket_keepalive": True,
         "health_check_interval": 10,
+        # Of one attempt to publish, which otherwise would try for ever, and a web page with it.
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0.2,
+        "interval_max": 0.2,
     }
 
 
