@@ -1,7 +1,7 @@
 """What the trusted and the sandboxed Celery apps have in common. Never imports Django, never reads a setting."""
 
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 # Both apps: JSON only, no results kept, acknowledge early, one message ahead, nobody commands a worker remotely.
 # What a message costs if its worker is lost is for the sweep to repair, never for the broker to deliver again.
@@ -48,5 +48,5 @@ def broker_url(redis_url: str) -> str:
     parts = urlsplit(redis_url)
     if parts.scheme != "unix":
         return redis_url
-    query = {("virtual_host" if key == "db" else key): value for key, value in parse_qsl(parts.query)}
-    return urlunsplit(("redis+socket", parts.netloc, parts.path, urlencode(query), ""))
+    query = urlencode({("virtual_host" if key == "db" else key): value for key, value in parse_qsl(parts.query)})
+    return f"redis+socket://{parts.netloc}{parts.path}" + (f"?{query}" if query else "")
