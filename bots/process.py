@@ -285,7 +285,7 @@ class BotProcess:
 
     def _wall_left(self, wait: Wait, now: float, used: float) -> float:
         name = "wall_s" if self._is_ready else "start_s"
-        limit_s = getattr(self.limits, name)
+        limit_s: float = getattr(self.limits, name)
         waited_s, delay_s = wait.waited_s(now)
         if waited_s >= limit_s:
             figures = f"{waited_s:.3f} s of {limit_s:g} s, {delay_s:.3f} s of waiting for a processor taken off"

@@ -35,9 +35,9 @@ def main() -> None:
 
 def stop(groups: Iterable[int]) -> None:
     """Stop the groups, the oldest, the broker, after the rest, so that they can still say goodbye to it."""
-    oldest, *rest = [*groups] or [None]
-    for batch in (rest, [oldest]):
-        living = [group for group in batch if group and send(group, signal.SIGTERM)]
+    in_order = [*groups]
+    for batch in (in_order[1:], in_order[:1]):
+        living = [group for group in batch if send(group, signal.SIGTERM)]
         end = time.monotonic() + GRACE_S
         while living and time.monotonic() < end:
             time.sleep(0.03)

@@ -10,9 +10,12 @@ FORMAT = "%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"
 class OneLine(logging.Formatter):
     """Format a record, its traceback too, on one line: line ends are written as `\\n`."""
 
-    converter = time.gmtime
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
+
+    def converter(self, seconds: float | None) -> time.struct_time:
+        """Return a moment in UTC."""
+        return time.gmtime(seconds)
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of `record`."""

@@ -39,10 +39,22 @@ RESULTS = Queue("results", exchange=Exchange(""), routing_key="results", no_decl
 app.conf.update(broker.CONFIG, broker_transport_options=broker.transport_options("sandbox"), task_queues=[RESULTS])
 
 
+class Store:
+    """What may be read of Redis: sources by content, attempts' numbers, paused workers."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self.client = client
+
+    def get(self, name: str) -> bytes | None:
+        """Return the value of a key."""
+        value = self.client.get(name)
+        return value.encode() if isinstance(value, str) else value
+
+
 @cache
-def redis_client() -> redis.Redis:
-    """Return this process's client, for sources by content and attempts' numbers."""
-    return redis.Redis.from_url(REDIS_URL, socket_timeout=5, socket_connect_timeout=5)
+def store() -> Store:
+    """Return this process's access to Redis."""
+    return Store(redis.Redis.from_url(REDIS_URL, socket_timeout=5, socket_connect_timeout=5))
 
 
 def report(name: str, *args: Any) -> None:
@@ -55,7 +67,7 @@ def play_match(self: Any, job: dict[str, Any]) -> None:
     """Play a match between bots to its end and report it."""
     from games import sandbox_tasks
 
-    sandbox_tasks.play(job, redis_client(), report, worker=self.request.hostname)
+    sandbox_tasks.play(job, store(), report, worker=self.request.hostname)
 
 
 @app.task(name="sandbox.table_move")
@@ -71,7 +83,7 @@ def bot_answers(job: dict[str, Any]) -> None:
     """Let the bots at a person's table answer until the person is to move, and report it."""
     from games import sandbox_tasks
 
-    sandbox_tasks.answers(job, redis_client(), report)
+    sandbox_tasks.answers(job, store(), report)
 
 
 @setup_logging.connect
@@ -124,7 +136,7 @@ def announce(name: str, slots: int, *, is_ok: bool, reason: str) -> None:
 class Announcement(bootsteps.StartStopStep):
     """Announce the worker while it consumes, from its main process, even while every slot is busy."""
 
-    requires = {"celery.worker.consumer.tasks:Tasks"}
+    requires = ("celery.worker.consumer.tasks:Tasks",)
 
     def __init__(self, parent: Any, **kwargs: Any) -> None:
         super().__init__(parent, **kwargs)

@@ -186,7 +186,17 @@ def _spawn(argv: list[str], *, mode: str, pass_fds: list[int]) -> subprocess.Pop
     )
 
 
-def _bring_up(process, orders_end, mark, report, *, program, limits, mode, fds) -> Jail:
+def _bring_up(
+    process: subprocess.Popen[bytes],
+    orders_end: int,
+    mark: int,
+    report: int,
+    *,
+    program: bytes,
+    limits: Limits,
+    mode: str,
+    fds: "_Descriptors",
+) -> Jail:
     """Open the jail's pidfd while the boot script still waits for its orders, then give them."""
     deadline = time.monotonic() + BOOT_S
     first = _first_process(process, report, deadline)

@@ -8,6 +8,7 @@ import errno
 import functools
 import logging
 import tempfile
+from typing import Any
 
 from .errors import SandboxError
 
@@ -84,7 +85,7 @@ def filter_program() -> bytes:
         return file.read()
 
 
-def _add_conditional(seccomp, rules) -> None:
+def _add_conditional(seccomp: Any, rules: Any) -> None:
     """Allow the calls that are harmless with certain arguments only."""
     allow, arg, equal, masked = seccomp.ALLOW, seccomp.Arg, seccomp.EQ, seccomp.MASKED_EQ
     # clone3 takes its flags in memory, out of a filter's sight: ENOSYS, and glibc uses clone.
@@ -106,7 +107,7 @@ def _add_conditional(seccomp, rules) -> None:
         _add(seccomp, rules, allow, "tgkill", arg(2, equal, signal))
 
 
-def _add(seccomp, rules, action: int, name: str, *args) -> None:
+def _add(seccomp: Any, rules: Any, action: int, name: str, *args: Any) -> None:
     number = seccomp.resolve_syscall(seccomp.Arch.NATIVE, name)
     if number == -1:
         # Unknown to this libseccomp, so it falls to the default, ENOSYS: denied all the same.

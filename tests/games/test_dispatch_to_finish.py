@@ -2,9 +2,9 @@
 
 import pytest
 
-from games import dispatch, finish
+from games import dispatch
 from games.engine import Rules, record
-from games.models import Match, Record, SeatLog
+from games.models import Record, SeatLog
 
 RULES = Rules.preset("classic", target=50).to_json()
 
