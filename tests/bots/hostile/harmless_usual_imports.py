@@ -2,7 +2,20 @@ import importlib
 
 import kit
 
-for name in ["collections", "dataclasses", "decimal", "functools", "hashlib", "heapq", "itertools", "json", "math", "random", "re", "typing"]:
+for name in [
+    "collections",
+    "dataclasses",
+    "decimal",
+    "functools",
+    "hashlib",
+    "heapq",
+    "itertools",
+    "json",
+    "math",
+    "random",
+    "re",
+    "typing",
+]:
     importlib.import_module(name)
 kit.ready()
 kit.play()
