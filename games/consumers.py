@@ -93,7 +93,7 @@ class TableConsumer(AsyncWebsocketConsumer):
     async def disconnect(self, code: int) -> None:
         """Leave the table."""
         if self.hub is not None:
-            self.hub.remove(self)
+            await self.hub.remove(self)
         if self.writer is not None:
             self.writer.cancel()
 

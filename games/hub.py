@@ -121,16 +121,18 @@ class Hub:
         self._ask(watcher)
         self._tell_presence()
 
-    def remove(self, watcher: Watcher) -> None:
+    async def remove(self, watcher: Watcher) -> None:
         """Let a watcher go; the last one closes the hub."""
         self.watchers.discard(watcher)
         if self.watchers:
             self._tell_presence()
         else:
-            self.close()
+            await self.close()
 
-    def close(self) -> None:
-        """Stop listening, and be forgotten."""
+    async def close(self) -> None:
+        """Be forgotten, stop listening, and leave no subscription behind."""
+        if self.is_closed:
+            return
         self.is_closed = True
         if _hubs().get(self.code) is self:
             del _hubs()[self.code]
@@ -138,6 +140,12 @@ class Hub:
             self._presence.cancel()
         for task in self._tasks:
             task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._channel is not None:
+            try:
+                await get_channel_layer().group_discard(table_group(self.code), self._channel)
+            except AWAY as error:
+                logger.warning("table not unsubscribed match=%s error=%s", self.code, type(error).__name__)
 
     def seat_of(self, watcher: Watcher) -> int | None:
         """Return the seat from which a watcher sees the table; None for a spectator."""
@@ -349,7 +357,7 @@ async def join(code: str, watcher: Watcher) -> Hub:
             await hub.ready()
         except BaseException:
             # Whoever comes next begins anew.
-            hub.close()
+            await hub.close()
             raise
         # Another's leaving may have closed it in the meantime.
         if not hub.is_closed:
