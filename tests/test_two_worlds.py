@@ -20,7 +20,7 @@ from asgiref.testing import ApplicationCommunicator
 from channels.db import database_sync_to_async as in_thread
 from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
-from django.core.cache import cache
+from django.core.cache import caches
 from django.shortcuts import get_object_or_404
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -202,7 +202,7 @@ def observe(
     house: House, changed: Sequence[int], viewers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, Any]:
     """Play one world through and return all that its viewers, its logs and its notices show, by channel."""
-    cache.clear()
+    caches["default"].clear()
     deck, deal = deck_of(changed), Shuffler.deal
     office, notices, ear = Office(), [], Line()
     notify = broker.notify_table
