@@ -124,35 +124,56 @@ def _first_core() -> int:
     return -1 if "answers" in app.amqp.queues.consume_from else 0
 
 
-def announce(name: str, slots: int, *, is_ok: bool, reason: str) -> None:
-    """Tell the trusted side that this worker lives, which queues it consumes and how many tasks at once."""
-    queues = ",".join(sorted(app.amqp.queues.consume_from))
+def announce(name: str, slots: int, *, is_ok: bool, reason: str, queues: frozenset[str] = frozenset()) -> None:
+    """Tell the trusted side that this worker lives, which queues are its own and how many tasks at once."""
+    named = ",".join(sorted(queues or app.amqp.queues.consume_from))
     try:
-        _send("worker_alive", (name, queues, slots, is_ok, reason), retry=False, expires=4 * ANNOUNCE_S)
+        _send("worker_alive", (name, named, slots, is_ok, reason), retry=False, expires=4 * ANNOUNCE_S)
     except (OperationalError, redis.RedisError, OSError) as error:
         logger.warning("worker not announced worker=%s error=%s", name, type(error).__name__)
 
 
+def heed_pause(consumer: Any, queues: frozenset[str]) -> None:
+    """Stop taking tasks up while the operator has paused this worker, and take them up again after it."""
+    try:
+        is_paused = store().get(f"paused:{consumer.hostname}") is not None
+    except redis.RedisError as error:
+        logger.warning("pause not read worker=%s error=%s", consumer.hostname, type(error).__name__)
+        return
+    for queue in sorted(queues):
+        is_consuming = consumer.task_consumer.consuming_from(queue)
+        if is_paused and is_consuming:
+            consumer.cancel_task_queue(queue)
+        elif not (is_paused or is_consuming):
+            consumer.add_task_queue(queue)
+
+
 class Announcement(bootsteps.StartStopStep):
-    """Announce the worker while it consumes, from its main process, even while every slot is busy."""
+    """Announce the worker while it lives, from its main process, even while every slot is busy or it is paused."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
 
     def __init__(self, parent: Any, **kwargs: Any) -> None:
         super().__init__(parent, **kwargs)
         self.timer: Any = None
+        # As they were before any pause: a paused queue is no longer consumed from, but still the worker's.
+        self.queues = frozenset(app.amqp.queues.consume_from)
 
     def start(self, parent: Any) -> None:
         """Announce now and every few seconds."""
-        runs_bots = bool(set(app.amqp.queues.consume_from) - WITHOUT_BOTS)
-        reason = f"sandbox mode {probe().mode}" if runs_bots else "engine only"
+        reason = f"sandbox mode {probe().mode}" if self.queues - WITHOUT_BOTS else "engine only"
         slots = parent.controller.concurrency
 
         def say() -> None:
-            announce(parent.hostname, slots, is_ok=True, reason=reason)
+            announce(parent.hostname, slots, is_ok=True, reason=reason, queues=self.queues)
 
+        def look_and_say() -> None:
+            heed_pause(parent, self.queues)
+            say()
+
+        # Its queues are consumed from only when all steps have started.
         say()
-        self.timer = parent.timer.call_repeatedly(ANNOUNCE_S, say)
+        self.timer = parent.timer.call_repeatedly(ANNOUNCE_S, look_and_say)
 
     def stop(self, parent: Any) -> None:
         """Fall silent: the connection is gone, or the worker stops."""
