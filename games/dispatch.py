@@ -11,7 +11,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import NamedTuple
 
 from django.conf import settings
@@ -56,7 +55,7 @@ def dispatch() -> int:
             return 0
         claimed = [match for match in choose(room) if _claim(match)]
         _serve(claimed)
-        transaction.on_commit(partial(_send, claimed), robust=True)
+        transaction.on_commit(lambda: _send(claimed), robust=True)
     return len(claimed)
 
 
@@ -208,7 +207,7 @@ def hear(code: str, attempt: int, worker: str | None = None) -> bool:
     # A match that is played again keeps the moment at which it was first started.
     row.filter(started_at=None).update(started_at=now)
     logger.info("attempt started match=%s attempt=%s worker=%s", code, attempt, worker)
-    transaction.on_commit(partial(broker.notify_table, code), robust=True)
+    transaction.on_commit(lambda: broker.notify_table(code), robust=True)
     return True
 
 
@@ -227,7 +226,7 @@ def pause_worker(name: str, is_paused: bool) -> bool:
     if not row.update(is_paused=is_paused, paused_at=timezone.now()):
         return False
     logger.info("worker %s worker=%s", "paused" if is_paused else "resumed", name)
-    transaction.on_commit(partial(broker.put_pause, name, is_paused), robust=True)
+    transaction.on_commit(lambda: broker.put_pause(name, is_paused), robust=True)
     return True
 
 

@@ -9,7 +9,6 @@ failure and costs an attempt, never a bot's place.
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -118,7 +117,7 @@ def _end_bots_match(match: Match, game: Game, doc: Mapping[str, Any], players: S
     keep_logs(players, parsed.logs, parsed.faults)
     if match.is_showcase:
         logger.info("match on show match=%s attempt=%s", match.code, match.attempt)
-        transaction.on_commit(partial(broker.notify_table, match.code), robust=True)
+        transaction.on_commit(lambda: broker.notify_table(match.code), robust=True)
     else:
         _close(match, State.FINISHED)
     return True
@@ -171,7 +170,8 @@ def _close(match: Match, state: str) -> None:
     if match.kind == Match.Kind.TRIAL and state == State.FINISHED:
         trials.conclude(match.pk)
     logger.info("match ended match=%s state=%s attempt=%s", match.code, state, match.attempt)
-    transaction.on_commit(partial(_announce, match.pk, match.code, state), robust=True)
+    # A function, not a partial: Django names a robust hook that broke, and a partial has no name.
+    transaction.on_commit(lambda: _announce(match.pk, match.code, state), robust=True)
 
 
 def _announce(match_id: int, code: str, state: str) -> None:

@@ -8,7 +8,6 @@ The web process decides nothing: it folds accepted rows into views.
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -109,7 +108,7 @@ def deal(match: Match) -> bool:
     row = Match.objects.filter(pk=match.pk, state=State.OPEN, awaits="")
     if not row.update(awaits="seating", sent_at=now, started_at=now, moved_at=now):
         return False
-    transaction.on_commit(partial(_send_opening, match.pk), robust=True)
+    transaction.on_commit(lambda: _send_opening(match.pk), robust=True)
     return True
 
 
@@ -252,9 +251,9 @@ def _store(match: Match, game: Game, parsed: Outcome) -> bool:
         if game.result is not None:
             finish_table(match, game, list(match.moves.order_by("number").values_list("elapsed_ms", flat=True)))
             return True
-        transaction.on_commit(partial(broker.notify_table, match.code), robust=True)
+        transaction.on_commit(lambda: broker.notify_table(match.code), robust=True)
         if match.awaits == "bots":
-            transaction.on_commit(partial(_ask_bots, match.pk), robust=True)
+            transaction.on_commit(lambda: _ask_bots(match.pk), robust=True)
     logger.info("table changed match=%s attempt=%s decisions=%s", match.code, match.attempt, match.decisions)
     return True
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from games import dispatch, finish
+from games import broker, dispatch, finish
 from games.engine import Rules, draw_seats, record, replay
 from games.models import Match, Record, SeatLog
 from games.signals import match_finished
@@ -58,6 +58,15 @@ def test_second_caller_changes_nothing_and_is_told_so(running, heard):
     assert finish.void_match(running.pk, "operator") is False
     assert (Match.objects.values().get(), bytes(Record.objects.get().packed)) == before
     assert heard == [(running.pk, "finished")]
+
+
+def test_ending_stands_when_what_follows_the_commit_breaks(running, monkeypatch):
+    def broken(_code):
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(broker, "notify_table", broken)
+    assert finish.finish_match(running.pk, 1, outcome_of(running)) is True
+    assert Match.objects.get(pk=running.pk).state == Match.State.FINISHED
 
 
 def test_late_result_of_an_old_attempt_is_dropped(running, heard):
