@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -39,13 +39,26 @@ class NotHeld(Exception):
     """No round now; the text is a sentence that says why."""
 
 
-def tick() -> int:
-    """Hold every round that is due, and return how many were held. Nothing while `rounds` is paused."""
+def due_ladders() -> list[int]:
+    """Return the ladders that are due for a round, longest due first. None while `rounds` is paused."""
     if pause_note("rounds") is not None:
-        return 0
+        return []
+    due = Ladder.objects.filter(_is_due(timezone.now()))
+    return list(due.order_by(F("next_round_at").asc(nulls_first=True), "pk").values_list("pk", flat=True))
+
+
+def hold_due(ladder_id: int) -> bool:
+    """Claim this ladder's due round and hold it; False if another tick did, or there was nothing to hold."""
     now = timezone.now()
-    due = Ladder.objects.filter(Q(next_round_at=None) | Q(next_round_at__lte=now), is_open=True)
-    return sum(_hold_due(ladder, now) for ladder in due)
+    ladder = Ladder.objects.filter(_is_due(now), pk=ladder_id).first()
+    if ladder is None:
+        return False
+    with transaction.atomic():
+        after = next_due(ladder.next_round_at, round_s=ladder.round_s, now=now)
+        claimed = Ladder.objects.filter(pk=ladder_id, is_open=True, next_round_at=ladder.next_round_at)
+        if claimed.update(next_round_at=after) != 1:
+            return False
+        return hold_round(ladder_id) is not None
 
 
 def hold_round(ladder_id: int) -> Round | None:
@@ -85,14 +98,8 @@ def next_due(seen: datetime | None, *, round_s: int, now: datetime) -> datetime:
     return seen + step * ((now - seen) // step + 1)
 
 
-def _hold_due(ladder: Ladder, now: datetime) -> bool:
-    """Claim the due round of `ladder` and hold it; False if another tick did, or there was nothing to hold."""
-    with transaction.atomic():
-        after = next_due(ladder.next_round_at, round_s=ladder.round_s, now=now)
-        claimed = Ladder.objects.filter(pk=ladder.pk, is_open=True, next_round_at=ladder.next_round_at)
-        if claimed.update(next_round_at=after) != 1:
-            return False
-        return hold_round(ladder.pk) is not None
+def _is_due(now: datetime) -> Q:
+    return Q(Q(next_round_at=None) | Q(next_round_at__lte=now), is_open=True)
 
 
 def _check_ready(ladder: Ladder) -> None:

@@ -19,12 +19,23 @@ logger = logging.getLogger(__name__)
 
 # The sweep leaves what has just ended to the announcement.
 GRACE = timedelta(seconds=5)
+# What a tick or a sweep sends and nobody takes by then, a later one sends again.
+DUE_EXPIRES_S = 5
+SWEEP_S = 10
 
 
 @shared_task(name="ladder.tasks.tick", ignore_result=True)
 def tick() -> None:
-    """Hold the rounds that are due."""
-    scheduling.tick()
+    """Have the rounds held that are due, each by a task of its own: what breaks on one ladder stops no other."""
+    for ladder_id in scheduling.due_ladders():
+        # The next ticks ask again for as long as it is due.
+        hold_due.apply_async((ladder_id,), expires=DUE_EXPIRES_S)
+
+
+@shared_task(name="ladder.tasks.hold_due", ignore_result=True)
+def hold_due(ladder_id: int) -> None:
+    """Hold this ladder's round if it is due."""
+    scheduling.hold_due(ladder_id)
 
 
 @shared_task(name="ladder.tasks.rate", ignore_result=True)
@@ -35,11 +46,17 @@ def rate(pairing_id: int) -> None:
 
 @shared_task(name="ladder.tasks.sweep", ignore_result=True)
 def sweep() -> None:
-    """Rate what ended without anybody being told, and say so."""
+    """Have rated what ended without anybody being told, each by a task of its own."""
     for pairing_id in overlooked():
-        if ratings.rate(pairing_id):
-            note("unrated", f"pairing {pairing_id}", "its match had ended, and nobody had rated it")
-            logger.warning("sweep found pairing=%d", pairing_id)
+        rate_overlooked.apply_async((pairing_id,), expires=SWEEP_S)
+
+
+@shared_task(name="ladder.tasks.rate_overlooked", ignore_result=True)
+def rate_overlooked(pairing_id: int) -> None:
+    """Rate a pairing that the sweep found, and say so."""
+    if ratings.rate(pairing_id):
+        note("unrated", f"pairing {pairing_id}", "its match had ended, and nobody had rated it")
+        logger.warning("sweep found pairing=%d", pairing_id)
 
 
 def overlooked() -> list[int]:

@@ -126,7 +126,9 @@ CELERY_TASK_ROUTES = {
     "sandbox.table_move": {"queue": "tables"},
     "sandbox.bot_answers": {"queue": "answers"},
     "ladder.tasks.tick": {"queue": "slow"},
+    "ladder.tasks.hold_due": {"queue": "slow"},
     "ladder.tasks.sweep": {"queue": "slow"},
+    "ladder.tasks.rate_overlooked": {"queue": "slow"},
 }
 # A web page that enqueues must not hang while the broker is away: what is lost here the sweep finds.
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 2, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}

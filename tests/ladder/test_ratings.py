@@ -337,7 +337,8 @@ def test_rerate_command_refuses_an_unknown_ladder_and_names_what_there_is() -> N
         call_command("rerate", "nowhere", stdout=StringIO())
 
 
-def test_sweep_rates_what_nobody_announced_and_leaves_what_has_just_ended() -> None:
+def test_sweep_rates_what_nobody_announced_and_leaves_what_has_just_ended(monkeypatch) -> None:
+    monkeypatch.setattr(tasks.rate_overlooked, "apply_async", lambda args, **_: tasks.rate_overlooked.apply(args))
     ladder = make_ladder()
     entries = make_entries(ladder, 2)
     pairing, match = make_pairing(ladder, entries)

@@ -9,13 +9,19 @@ from django.utils import timezone
 
 from bots.models import BotVersion, Switch
 from games.models import Match
+from ladder import tasks
 from ladder.models import Entry, Ladder, PairedEntry, Pairing, Round
 from ladder.ratings import rate
-from ladder.scheduling import NotHeld, hold_round, next_due, tick, try_round
+from ladder.scheduling import NotHeld, due_ladders, hold_due, hold_round, next_due, try_round
 from tests.ladder.rows import end, make_bot, make_entries, make_ladder, make_user, make_version
 
 pytestmark = pytest.mark.django_db
 T0 = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
+
+
+def tick() -> int:
+    """Hold what is due in this process instead of the worker's; return how many rounds were held."""
+    return sum(hold_due(pk) for pk in due_ladders())
 
 
 def finish_all(ladder: Ladder, *, showing: bool = True) -> None:
@@ -266,6 +272,22 @@ def test_hold_round_is_all_or_nothing(monkeypatch) -> None:
         tick()
     assert not Round.objects.exists() and not Pairing.objects.exists() and not Match.objects.exists()
     assert tick() == 1
+
+
+def test_ladder_that_breaks_stops_no_other(monkeypatch) -> None:
+    broken, sound = make_ladder(), make_ladder()
+    make_entries(broken, 2)
+    make_entries(sound, 2)
+    Ladder.objects.filter(pk=broken.pk).update(rules={"preset": "of-no-game"})
+    monkeypatch.setattr(tasks.hold_due, "apply_async", lambda args, **_: tasks.hold_due.apply(args))
+    for _ in range(2):
+        tasks.tick()
+    assert [held.ladder_id for held in Round.objects.all()] == [sound.pk]
+    assert due_ladders() == [broken.pk]
+
+
+def test_ladder_that_is_gone_is_let_be() -> None:
+    assert hold_due(12345) is False
 
 
 @pytest.mark.django_db(transaction=True)
