@@ -80,12 +80,20 @@ class Wait:
 class BotProcess:
     """A bot in its jail. `bank_s` is what is left of its CPU bank."""
 
-    def __init__(self, files: Mapping[str, bytes], *, limits: Limits, deadline: float | None = None) -> None:
-        """`files` maps paths inside /bot to contents, with "bot.py" the entry; `deadline` is monotonic."""
+    def __init__(
+        self, files: Mapping[str, bytes], *, limits: Limits, deadline: float | None = None, share_s: float = 0.0
+    ) -> None:
+        """`files` maps paths inside /bot to contents, with "bot.py" the entry.
+
+        `deadline` is monotonic. Who let others wait pays for it: a bot that has taken less than `share_s`
+        of the match itself may go on after the deadline until it has.
+        """
         self.limits = limits
         self.bank_s = float(limits.bank_s)
         self._files = files
         self._deadline = math.inf if deadline is None else deadline
+        self._share_s = share_s
+        self._taken_s = 0.0
         self._jail: launcher.Jail | None = None
         self._log = Log()
         self._unsent = bytearray()
@@ -168,6 +176,23 @@ class BotProcess:
             return
         self._unsent += line
 
+    def let_end(self, until: float) -> None:
+        """Give a bot to which all has been told its time to end, until `until` (monotonic), and take what it logs.
+
+        Raises:
+            BotFault: output.
+        """
+        if self._jail is None:
+            return
+        if not self._unsent:
+            self._jail.end_input()
+        while (left_s := until - time.monotonic()) > 0:
+            for fd, event in self._poller.poll(left_s * 1000):
+                if fd != self._jail.stdout:
+                    self._attend(fd, event)
+                elif not os.read(fd, FLOOD):
+                    return
+
     def close(self) -> None:
         """End the bot and free all that it held; what it said last is still in `stderr`."""
         if self._jail is None:
@@ -215,6 +240,7 @@ class BotProcess:
                     raise self._ending()
                 words += chunk
                 if chunk[-1] == 10 or b"\n" in chunk or len(words) >= FLOOD:
+                    self._count(wait)
                     return single_line(words)
             wait = wait or Wait(self._jail.pid, asked=asked)
             wait_ms = self._look(wait)
@@ -277,11 +303,25 @@ class BotProcess:
         if self._is_ready:
             self._refuse_overuse(used)
             cpu_left = min(self.limits.move_s, self.bank_s + FREE_CPU_S) - used
-        if now >= self._deadline:
-            raise self._late("match_wall_s", f"{self.limits.match_wall_s:g} s for the match", used)
+        match_left = self._deadline - now
+        if match_left <= 0:
+            match_left = self._share_left(wait, now, used)
         if now >= wait.look_at:
             wait.look_at = now + self._wall_left(wait, now, used)
-        return max(1.0, (min(wait.look_at, self._deadline, now + cpu_left) - now) * 1000)
+        return max(1.0, min(wait.look_at - now, match_left, cpu_left) * 1000)
+
+    def _count(self, wait: Wait | None) -> None:
+        """Add a wait that is over to what this bot has taken of the match; quick answers and its start are free."""
+        if wait is not None and self._is_ready:
+            self._taken_s += wait.waited_s(time.monotonic())[0]
+
+    def _share_left(self, wait: Wait, now: float, used: float) -> float:
+        """Return for how long the bot may still be waited for although the match's time is up."""
+        taken_s = self._taken_s + wait.waited_s(now)[0]
+        if taken_s >= self._share_s:
+            limits = f"{self._share_s:g} s of the {self.limits.match_wall_s:g} s for the match"
+            raise self._late("match_wall_s", f"{taken_s:.3f} s taken, its share is {limits}", used)
+        return self._share_s - taken_s
 
     def _wall_left(self, wait: Wait, now: float, used: float) -> float:
         name = "wall_s" if self._is_ready else "start_s"

@@ -25,6 +25,8 @@ from games.engine import Decision, Feed, Game, Rules, Seating, draw_seats, fixed
 KIT = Path(__file__).parent / "kit" / "soureh_bot.py"
 SHOWN_CHARS = 200
 """How much of an offending answer its owner is shown."""
+GOODBYE_S = 0.1
+"""How long the bots of a game that is over may take, all together, to read of it and to log what they like."""
 
 log = logging.getLogger(__name__)
 
@@ -185,12 +187,13 @@ class BotPlayer:
         names: Sequence[str],
         limits: Limits,
         deadline: float,
+        share_s: float,
     ) -> None:
         self.seat = seat
         self._match = match
         self._names = names
         self._limits = limits
-        self._process = BotProcess(files, limits=limits, deadline=deadline)
+        self._process = BotProcess(files, limits=limits, deadline=deadline, share_s=share_s)
         self._feed: Feed | None = None
 
     @property
@@ -229,13 +232,17 @@ class BotPlayer:
             for message in self._feed.messages(game):
                 self._process.tell(message)
 
-    def dismiss(self, game: Game) -> None:
-        """Tell the bot the end of the game, and stop it."""
+    def say_goodbye(self, game: Game) -> None:
+        """Tell the bot how the game ended, if it runs."""
+        if self._feed is not None:
+            self.inform(game)
+            self._process.tell({"type": "bye"})
+
+    def dismiss(self, until: float) -> None:
+        """Let the bot take in what it was told and log it, until `until` (monotonic), and stop it."""
         # The game is over: a bot that ends badly now has harmed nobody.
         with suppress(BotFault):
-            if self._feed is not None and game.decision is None:
-                self.inform(game)
-                self._process.tell({"type": "bye"})
+            self._process.let_end(until)
         self.close()
 
     def close(self) -> None:
@@ -258,6 +265,8 @@ class Match:
         self.played = Played()
         self._limits = Limits.from_json(job["limits"])
         self._deadline = time.monotonic() + self._limits.match_wall_s
+        bots = sum(entrant["kind"] == "bot" for entrant in self.entrants)
+        self._share_s = self._limits.match_wall_s / max(1, bots)
         self.players = [self._player(seat, sources) for seat in range(len(self.entrants))]
 
     def __enter__(self) -> Match:
@@ -272,8 +281,13 @@ class Match:
         if None not in self.players and self.game.decisions_made == 0:
             self._start_all()
         advance(self.game, self.players, played=self.played, on_progress=on_progress)
+        if self.game.decision is not None:
+            return
         for player in self._bots():
-            player.dismiss(self.game)
+            player.say_goodbye(self.game)
+        until = time.monotonic() + GOODBYE_S
+        for player in self._bots():
+            player.dismiss(until)
 
     def outcome(self) -> dict[str, Any]:
         """Return what happened, as it travels to the one who keeps the books."""
@@ -301,6 +315,7 @@ class Match:
             names=[other["name"] for other in self.entrants],
             limits=self._limits,
             deadline=self._deadline,
+            share_s=self._share_s,
         )
 
     def _start_all(self) -> None:

@@ -84,6 +84,10 @@ class Jail:
             self._ending = self._reap()
         return self._ending
 
+    def end_input(self) -> None:
+        """Let the bot read to the end of what it was sent."""
+        self._process.stdin.close()  # type: ignore[union-attr]
+
     def close(self) -> None:
         """Kill the bot, reap bwrap, close every descriptor. Safe to call twice."""
         if self._bot < 0:

@@ -184,6 +184,25 @@ def test_match_deadline_ends_a_wait(limits: Limits) -> None:
     assert (fault.kind, fault.reason) == ("timeout", "match_wall_s ran out")
 
 
+def test_match_deadline_spares_who_has_not_used_his_share(limits: Limits) -> None:
+    source = GREETING + b"for turn in turns():\n    time.sleep(0.2)\n    answer(turn)\n"
+    # The others have used up the match's time: it is over before the first question.
+    with started(source, limits, deadline=time.monotonic(), share_s=0.5) as bot:
+        assert bot.ask(question(1), id=1) == {"id": 1}
+        assert bot.ask(question(2), id=2) == {"id": 2}
+        fault = fault_of(bot, 3)
+    assert (fault.kind, fault.reason) == ("timeout", "match_wall_s ran out")
+    assert "its share is 0.5 s of the 60 s for the match" in fault.detail
+
+
+def test_answers_to_others_are_no_part_of_a_share(limits: Limits) -> None:
+    source = GREETING + b"for turn in turns():\n    time.sleep(0.1)\n    answer(turn)\n"
+    with started(source, limits, deadline=time.monotonic(), share_s=0.3) as bot:
+        assert bot.ask(question(1), id=1) == {"id": 1}
+        time.sleep(0.4)
+        assert bot.ask(question(2), id=2) == {"id": 2}
+
+
 @contextmanager
 def crowd(size: int) -> Iterator[None]:
     """Keep the processor busy with others, each in a session of its own as the scheduler may share by session."""
@@ -334,6 +353,23 @@ def test_log_is_read_to_its_end_when_the_bot_is_closed(limits: Limits) -> None:
         bot.ask(question(1), id=1)
         bot.ask(question(2), id=2)
     assert "last words" in bot.stderr
+
+
+def test_bot_is_let_end_with_time_to_log_and_no_more_than_that(limits: Limits) -> None:
+    source = GREETING + b"for t in turns(): answer(t)\n%s\nprint('last words', file=sys.stderr)\ntime.sleep(%d)\n"
+    for last, stays in ((b"spin(0.1)", 0), (b"pass", 600)):
+        with started(source % (last, stays), limits) as bot:
+            bot.tell({"type": "bye"})
+            began = time.monotonic()
+            bot.let_end(began + 1.5)
+            assert (time.monotonic() - began < 1.5) == (stays == 0)
+        assert bot.stderr == "last words\n"
+
+
+def test_bot_that_never_ran_is_let_end_at_once(limits: Limits) -> None:
+    bot = BotProcess({"bot.py": GOOD}, limits=limits)
+    bot.let_end(time.monotonic() + 60)
+    assert bot.stderr == ""
 
 
 def test_bots_are_started_from_the_main_thread_only(limits: Limits) -> None:

@@ -1,7 +1,9 @@
 import hashlib
 import json
+import math
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -225,6 +227,23 @@ soureh_bot.run(Bot())
     assert outcome["logs"][1].startswith("I am bot1 of ['bot0', 'bot1'] resumed False\nhand 1\nhand 2\n")
 
 
+def test_what_a_bot_logs_of_the_end_is_kept_for_every_seat():
+    source = """
+import sys, time, soureh_bot
+class Bot:
+    def choose(self, turn):
+        return turn.legal[-1]
+    def on_game_end(self, message):
+        time.sleep(0.02)
+        soureh_bot.log("places", message["places"])
+soureh_bot.run(Bot())
+"""
+    job, sources = make_job([source, source, CAREFUL])
+    outcome = play_match(job, sources)
+    places = finished_record(job, outcome)["result"]["places"]
+    assert outcome["logs"] == [f"places {places}\n"] * 2 + [""]
+
+
 def test_a_bot_killed_from_outside_is_our_failure():
     def kill(decisions):
         if decisions == 5:
@@ -251,6 +270,24 @@ def test_the_match_has_an_end_by_the_clock():
     [fault] = outcome["faults"]
     assert fault["kind"] == "timeout" and "match_wall_s" in fault["private"]
     assert finished_record(job, outcome)["result"]["how"] == "fault"
+
+
+def test_who_let_the_others_wait_pays_for_the_match_s_time():
+    def run_out(decisions):
+        if decisions == 1:
+            set_deadline(time.monotonic())
+
+    def set_deadline(deadline):
+        for player in match.players:
+            player._process._deadline = deadline
+
+    body = "import time, soureh_bot\nsoureh_bot.run(lambda turn: time.sleep({}) or turn.legal[-1])\n"
+    job, sources = make_job([body.format(0.1), body.format(0.6)], limits=Limits(match_wall_s=1.0))
+    with Match(job, sources) as match:
+        # Seat 1 has taken more than half when the time runs out, and seat 0 is the one who is waited for.
+        set_deadline(math.inf)
+        match.play(on_progress=run_out)
+    assert [(fault["seat"], fault["kind"], fault["turn"]) for fault in match.played.faults] == [(1, "timeout", 3)]
 
 
 # Tables with people
