@@ -7,7 +7,7 @@ from bots.models import Bot, BotVersion, Switch
 
 
 @admin.register(Bot)
-class BotAdmin(admin.ModelAdmin):
+class BotAdmin(admin.ModelAdmin[Bot]):
     list_display = ["name", "owner", "created_at"]
     list_select_related = ["owner"]
     search_fields = ["name", "owner__username"]
@@ -19,7 +19,7 @@ class BotAdmin(admin.ModelAdmin):
 
 
 @admin.register(BotVersion)
-class BotVersionAdmin(admin.ModelAdmin):
+class BotVersionAdmin(admin.ModelAdmin[BotVersion]):
     """Versions are immutable; their state is moved by what happened to them."""
 
     list_display = ["bot", "number", "state", "state_note", "size", "uploaded_at"]
@@ -43,6 +43,6 @@ class BotVersionAdmin(admin.ModelAdmin):
 
 
 @admin.register(Switch)
-class SwitchAdmin(admin.ModelAdmin):
+class SwitchAdmin(admin.ModelAdmin[Switch]):
     list_display = ["name", "is_paused", "note"]
     list_editable = ["is_paused", "note"]

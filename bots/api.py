@@ -66,7 +66,7 @@ class UploadThrottle(UserRateThrottle):
     scope = "uploads"
 
 
-class BotSerializer(serializers.ModelSerializer):
+class BotSerializer(serializers.ModelSerializer[Bot]):
     owner = serializers.SerializerMethodField(help_text="Public name of the owner; null for a house bot.")
     playing_version = serializers.IntegerField(
         read_only=True, allow_null=True, help_text="Number of the newest version that may be rated."
@@ -82,7 +82,7 @@ class BotSerializer(serializers.ModelSerializer):
         return bot.owner.get_username() if bot.owner else None
 
 
-class VersionSerializer(serializers.ModelSerializer):
+class VersionSerializer(serializers.ModelSerializer[BotVersion]):
     """A version. What only its owner may know is null for others."""
 
     OWNERS = ("state_note", "file_name", "size", "sha256")
@@ -105,7 +105,7 @@ class VersionSerializer(serializers.ModelSerializer):
         return shown
 
 
-class SourceSerializer(serializers.Serializer):
+class SourceSerializer(serializers.Serializer[BotVersion]):
     """A Python file, as a file or as text."""
 
     file = serializers.FileField(required=False, allow_empty_file=True, help_text="One .py file (multipart).")

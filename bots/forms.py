@@ -120,7 +120,7 @@ class UploadForm(forms.Form):
         self.data = data
 
 
-class AboutForm(forms.ModelForm):
+class AboutForm(forms.ModelForm[Bot]):
     """What a bot's owner tells others about it."""
 
     class Meta:

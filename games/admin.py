@@ -26,14 +26,14 @@ class ReadOnly:
         return False
 
 
-class SeatInline(ReadOnly, admin.TabularInline):
+class SeatInline(ReadOnly, admin.TabularInline[Seat, Match]):
     model = Seat
     fields = ["entrant", "seat", "name", "place", "total", "fault"]
     extra = 0
 
 
 @admin.register(Match)
-class MatchAdmin(ReadOnly, admin.ModelAdmin):
+class MatchAdmin(ReadOnly, admin.ModelAdmin[Match]):
     """Matches without seeds: an operator may play, too."""
 
     list_display = ["code", "kind", "state", "how", "attempt", "lost_attempts", "created_at", "finished_at"]
@@ -60,7 +60,7 @@ class MatchAdmin(ReadOnly, admin.ModelAdmin):
 
 
 @admin.register(Worker)
-class WorkerAdmin(ReadOnly, admin.ModelAdmin):
+class WorkerAdmin(ReadOnly, admin.ModelAdmin[Worker]):
     """Sandboxed workers; a paused one plays what it has to the end and takes up nothing new."""
 
     list_display = ["name", "queues", "slots", "is_ok", "is_paused", "seen_at", "reason"]
@@ -85,7 +85,7 @@ class WorkerAdmin(ReadOnly, admin.ModelAdmin):
 
 
 @admin.register(Finding)
-class FindingAdmin(ReadOnly, admin.ModelAdmin):
+class FindingAdmin(ReadOnly, admin.ModelAdmin[Finding]):
     """What the sweeps found."""
 
     list_display = ["found_at", "what", "subject", "detail"]

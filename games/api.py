@@ -25,7 +25,7 @@ CODE = OpenApiParameter("code", str, OpenApiParameter.PATH, description="The mat
 NUMBER = OpenApiParameter("number", int, OpenApiParameter.PATH, description="The version's number.")
 
 
-class SeatSerializer(serializers.ModelSerializer):
+class SeatSerializer(serializers.ModelSerializer[Seat]):
     bot = serializers.CharField(source="bot.slug", read_only=True, default=None, help_text="The bot's slug.")
     version = serializers.IntegerField(source="version.number", read_only=True, default=None)
     user = serializers.CharField(source="user.username", read_only=True, default=None, help_text="A person's name.")
@@ -37,11 +37,11 @@ class SeatSerializer(serializers.ModelSerializer):
         extra_kwargs = {"fault": {"allow_null": True}}
 
 
-class MatchSerializer(serializers.ModelSerializer):
+class MatchSerializer(serializers.ModelSerializer[Match]):
     """A match. How it went is null until it has finished."""
 
     # Known to the row before the end, when a match is on show; nobody is told before that.
-    AT_THE_END = ("how", "decisions", "hands", "faults", "finished_at")
+    AT_THE_END: tuple[str, ...] = ("how", "decisions", "hands", "faults", "finished_at")
     SEATS_AT_THE_END = ("place", "total", "fault")
 
     preset = serializers.SerializerMethodField()
@@ -63,7 +63,7 @@ class MatchSerializer(serializers.ModelSerializer):
 
     @extend_schema_field(serializers.CharField())
     def get_preset(self, match: Match) -> str:
-        return match.rules["preset"]
+        return str(match.rules["preset"])
 
     def to_representation(self, match: Match) -> dict[str, Any]:
         shown = super().to_representation(match)
@@ -74,7 +74,7 @@ class MatchSerializer(serializers.ModelSerializer):
         return shown
 
 
-class TrialSerializer(serializers.Serializer):
+class TrialSerializer(serializers.Serializer[dict[str, Any]]):
     """How a version's trial match went."""
 
     match = serializers.CharField(source="match.code")

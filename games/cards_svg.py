@@ -31,9 +31,9 @@ FONT = "'Iowan Old Style','Palatino Linotype',Palatino,'Book Antiqua',Georgia,'N
 
 LEFT, RIGHT = 36, 64
 TOP, BOTTOM = 30, 110
-_CORNERS = [(x, y) for y in (TOP, BOTTOM) for x in (LEFT, RIGHT)]
-_EIGHT = [(x, y) for y in (TOP, 57, 83, BOTTOM) for x in (LEFT, RIGHT)]
-PIPS = {
+_CORNERS: list[tuple[float, float]] = [(x, y) for y in (TOP, BOTTOM) for x in (LEFT, RIGHT)]
+_EIGHT: list[tuple[float, float]] = [(x, y) for y in (TOP, 57, 83, BOTTOM) for x in (LEFT, RIGHT)]
+PIPS: dict[str, list[tuple[float, float]]] = {
     "A": [(50, 70)],
     "2": [(50, TOP), (50, BOTTOM)],
     "3": [(50, TOP), (50, 70), (50, BOTTOM)],

@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -169,7 +170,7 @@ class TableConsumer(AsyncWebsocketConsumer):
             return
         await self._send_action(tables.resign, seat)
 
-    async def _send_action(self, action: Any, seat: int, **options: Any) -> None:
+    async def _send_action(self, action: Callable[..., bool], seat: int, **options: Any) -> None:
         def send() -> bool:
             return action(Match.objects.get(pk=self.match.pk), seat, **options)
 

@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -183,7 +183,7 @@ def _send(claimed: Sequence[Match]) -> None:
             logger.info("attempt sent match=%s attempt=%s", match.code, match.attempt)
 
 
-def put_sources(job: Mapping[str, list]) -> bool:
+def put_sources(job: Mapping[str, Any]) -> bool:
     """Put the sources of a job's bots where sandboxed workers find them by content."""
     return broker.put_sources((e["sha256"] for e in job["entrants"] if e["kind"] == "bot"), _load_sources)
 

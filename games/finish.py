@@ -152,7 +152,7 @@ def _place(players: Sequence[Seat], doc: Mapping[str, Any]) -> None:
 
 def keep_logs(players: Sequence[Seat], logs: Sequence[str], faults: Sequence[ReportedFault]) -> None:
     """Store what bots wrote and how they faulted; at a table each of their turns adds to it."""
-    details = {fault.seat: fault.private for fault in faults}
+    details: dict[int | None, str] = {fault.seat: fault.private for fault in faults}
     for player in players:
         text = logs[player.seat] if player.seat is not None and player.seat < len(logs) else ""
         detail = details.get(player.seat, "")

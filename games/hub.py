@@ -225,7 +225,7 @@ class Hub:
 
     def _spread(self, facts: Facts, start: int, *, was_hidden: bool) -> None:
         """Send what is new since log index `start`; a table that comes into sight, or is given up, is sent whole."""
-        state = WORDS.get(facts.match.state, "playing")
+        state = WORDS.get(State(facts.match.state), "playing")
         before, self.state = self.state, state
         if (was_hidden and self.game is not None) or (state != before and (self.game is None or state == "void")):
             self._send_all(self._snapshot_for)

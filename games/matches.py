@@ -62,7 +62,7 @@ def create_match(
 
 def _seat(match: Match, number: int, entrant: Mapping[str, Any]) -> Seat:
     version, user = entrant.get("version"), entrant.get("user")
-    name = entrant.get("name") or (version.bot.name if version else user.username)
+    name = entrant.get("name") or str(version.bot if version else user)
     return Seat(match=match, entrant=number, name=name, bot=version and version.bot, version=version, user=user)
 
 

@@ -215,7 +215,7 @@ def _apply(match: Match, parsed: Outcome) -> Game:
     return game
 
 
-def _check_mover(game: Game, parsed: Outcome, people: set[int], *, is_first: bool) -> None:
+def _check_mover(game: Game, parsed: Outcome, people: set[int | None], *, is_first: bool) -> None:
     """Let bots decide in their answers only, and a person only by his own action."""
     decision, action = game.decision, parsed.action
     if decision is None or game.autopilot() is not None:

@@ -4,7 +4,7 @@ import logging
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from bots.models import Bot, BotVersion
@@ -79,5 +79,5 @@ def sweep_trials() -> int:
     return found
 
 
-def _trials_of(version_id: int):
+def _trials_of(version_id: int) -> QuerySet[Match]:
     return Match.objects.filter(kind=Match.Kind.TRIAL, players__version=version_id, players__entrant=0)

@@ -160,11 +160,15 @@ def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "seat": seat,
         "match": match,
         "log": SeatLog.objects.filter(seat=seat).first() if match and match.is_over else None,
-        "fault": next((fault for fault in match.faults if fault["seat"] == seat.seat), None) if match else None,
+        "fault": _fault_of(seat) if seat else None,
         "queue_place": place_in_queue(match) if match else None,
         "is_pending": found.state == BotVersion.State.TRIAL,
     }
     return render(request, "games/version.html", context)
+
+
+def _fault_of(seat: Seat) -> dict[str, Any] | None:
+    return next((fault for fault in seat.match.faults if fault["seat"] == seat.seat), None)
 
 
 # Records

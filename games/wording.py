@@ -14,16 +14,22 @@ HIDDEN = "??"
 
 def words() -> dict[str, Any]:
     """Return the sentences by key, for `str.format` and for the page's module."""
-    return _card_words() | _happenings() | _table_words()
+    return {"ranks": _ranks(), "suits": _suits()} | _card_words() | _happenings() | _table_words()
 
 
-def _card_words() -> dict[str, Any]:
+def _ranks() -> dict[str, str]:
     return {
-        "ranks": {
-            "A": _("ace"), "2": _("two"), "3": _("three"), "4": _("four"), "5": _("five"),
-            "6": _("six"), "7": _("seven"), "8": _("eight"), "9": _("nine"), "T": _("ten"),
-        },
-        "suits": {"s": _("spades"), "h": _("hearts"), "d": _("diamonds"), "c": _("clubs")},
+        "A": _("ace"), "2": _("two"), "3": _("three"), "4": _("four"), "5": _("five"),
+        "6": _("six"), "7": _("seven"), "8": _("eight"), "9": _("nine"), "T": _("ten"),
+    }  # fmt: skip
+
+
+def _suits() -> dict[str, str]:
+    return {"s": _("spades"), "h": _("hearts"), "d": _("diamonds"), "c": _("clubs")}
+
+
+def _card_words() -> dict[str, str]:
+    return {
         "card": _("{rank} of {suit}"),
         "hidden_card": _("face-down card"),
         "no_card": _("no card"),
@@ -33,10 +39,10 @@ def _card_words() -> dict[str, Any]:
         "down_shown": _("slot {slot}, face down: {card}"),
         "up_none": _("slot {slot}, face up: no card"),
         "down_none": _("slot {slot}, face down: no card"),
-    }  # fmt: skip
+    }
 
 
-def _happenings() -> dict[str, Any]:
+def _happenings() -> dict[str, str]:
     return {
         "keep": _("{name} kept into slot {slot}, throwing the {card}"),
         "swap": _("{name} put the {card} into {other}’s slot {slot}"),
@@ -61,7 +67,7 @@ def _happenings() -> dict[str, Any]:
     }
 
 
-def _table_words() -> dict[str, Any]:
+def _table_words() -> dict[str, str]:
     return {
         "call": _("{name} called Soureh."),
         "call_waiting": _("Still to play: {names}."),
@@ -128,7 +134,7 @@ def card_name(code: str | None) -> str:
         return text["no_card"]
     if code == HIDDEN:
         return text["hidden_card"]
-    return text["card"].format(rank=text["ranks"][code[0]], suit=text["suits"][code[1]])
+    return text["card"].format(rank=_ranks()[code[0]], suit=_suits()[code[1]])
 
 
 def slot_label(face: str, slot: int, code: str | None, *, own: bool = False) -> str:

@@ -1,6 +1,6 @@
 """The operators' view of ladders: settings and rounds by hand. The ledger and all figures are read-only."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -14,13 +14,15 @@ from games.engine import Rules, RulesError
 from ladder.models import Entry, Ladder, Pairing, RatingChange, Round
 from ladder.scheduling import NotHeld, try_round
 
+M = TypeVar("M", bound=Model)
+
 # What the log is replayed with: once it has begun a change would make every later figure wrong.
 REPLAYED_WITH = ("initial_rating", "k_new", "k_settled", "settled_after")
 # What a history was played under.
 PLAYED_UNDER = ("rules", "seats")
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ReadOnlyAdmin(admin.ModelAdmin[M]):
     """Rows that only the site's own code writes."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -33,7 +35,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
 
-class LadderForm(forms.ModelForm):  # type: ignore[type-arg]
+class LadderForm(forms.ModelForm[Ladder]):
     """A ladder as the operator may set it; rules that the engine does not know are refused by name."""
 
     class Meta:
@@ -50,7 +52,7 @@ class LadderForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Ladder)
-class LadderAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class LadderAdmin(admin.ModelAdmin[Ladder]):
     form = LadderForm
     list_display = ("name", "seats", "is_open", "round_s", "next_round_at", "rounds", "rated")
     list_editable = ("is_open", "round_s")
@@ -84,7 +86,7 @@ class LadderAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(Entry)
-class EntryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class EntryAdmin(admin.ModelAdmin[Entry]):
     list_display = ("name", "ladder", "state", "rating", "pairings")
     list_filter = ("ladder", "state")
     list_select_related = ("ladder", "bot", "user")
@@ -109,14 +111,14 @@ class EntryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(Round)
-class RoundAdmin(ReadOnlyAdmin):
+class RoundAdmin(ReadOnlyAdmin[Round]):
     list_display = ("ladder", "number", "started_at")
     list_filter = ("ladder",)
     list_select_related = ("ladder",)
 
 
 @admin.register(Pairing)
-class PairingAdmin(ReadOnlyAdmin):
+class PairingAdmin(ReadOnlyAdmin[Pairing]):
     list_display = ("pk", "ladder", "round", "state", "number", "why_unrated", "rated_at")
     list_filter = ("ladder", "state", "why_unrated")
     list_select_related = ("ladder", "round__ladder")
@@ -124,7 +126,7 @@ class PairingAdmin(ReadOnlyAdmin):
 
 
 @admin.register(RatingChange)
-class RatingChangeAdmin(ReadOnlyAdmin):
+class RatingChangeAdmin(ReadOnlyAdmin[RatingChange]):
     list_display = ("number", "entry", "nth", "place", "k", "before", "after", "rated_at")
     list_filter = ("entry__ladder",)
     list_select_related = ("entry__bot", "entry__user")

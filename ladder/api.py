@@ -22,14 +22,14 @@ from ladder.models import Entry, Ladder, Pairing
 from ladder.standings import standings
 
 
-class LadderSerializer(serializers.ModelSerializer):
+class LadderSerializer(serializers.ModelSerializer[Ladder]):
     class Meta:
         model = Ladder
         fields = ["slug", "name", "about", "rules", "seats", "is_open", "round_s", "next_round_at", "rounds", "rated"]
         read_only_fields = fields
 
 
-class EntrySerializer(serializers.ModelSerializer):
+class EntrySerializer(serializers.ModelSerializer[Entry]):
     ladder = serializers.CharField(source="ladder.slug", read_only=True, help_text="The ladder's slug.")
     bot = serializers.CharField(source="bot.slug", read_only=True, default=None, help_text="The bot's slug.")
     user = serializers.CharField(source="user.username", read_only=True, default=None, help_text="A person's name.")
@@ -57,14 +57,14 @@ class StandingSerializer(EntrySerializer):
         read_only_fields = fields
 
 
-class RegistrationSerializer(serializers.Serializer):
+class RegistrationSerializer(serializers.Serializer[dict[str, Any]]):
     """Which of your bots enters which ladder."""
 
     bot = serializers.CharField(help_text="The slug of one of your bots.")
     ladder = serializers.CharField(help_text="The ladder's slug.")
 
 
-class RatedSeatSerializer(serializers.Serializer):
+class RatedSeatSerializer(serializers.Serializer[dict[str, Any]]):
     """What a match's pairing did to the rating of one entrant."""
 
     entrant = serializers.IntegerField()
@@ -171,7 +171,9 @@ class LadderViewSet(viewsets.ReadOnlyModelViewSet[Ladder]):
     @action(detail=True, pagination_class=StandingPages, filter_backends=[])
     def standings(self, request: Request, slug: str) -> Response:
         """Return the entries that stand in the ladder; those that have withdrawn do not."""
-        page = self.paginate_queryset(standings(self.get_object(), shown=None))
+        # Of entries, at an address of ladders.
+        stand: Any = standings(self.get_object(), shown=None)
+        page = self.paginate_queryset(stand)
         return self.get_paginated_response(StandingSerializer(page, many=True).data)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import F, Max, Prefetch, Q
+from django.db.models import F, Max, Prefetch, Q, QuerySet
 from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -78,7 +78,7 @@ def person(request: HttpRequest, username: str) -> HttpResponse:
     return render(request, "ladder/person.html", context)
 
 
-def _standing_entries() -> Prefetch:
+def _standing_entries() -> Prefetch[str, QuerySet[Entry], str]:
     """Return what fetches each bot's entries as `standing`, best first, with their ladders."""
     entries = Entry.objects.exclude(state=Entry.State.WITHDRAWN).select_related("ladder").order_by("-rating")
     return Prefetch("entries", entries, to_attr="standing")

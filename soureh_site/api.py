@@ -6,7 +6,7 @@ What it does is written in the `api.py` of each room.
 from typing import Any
 
 from csp.decorators import csp_update
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import include, path, re_path
 from django.utils.translation import gettext as _
@@ -70,13 +70,13 @@ class NoSuchAddress(APIView):
     permission_classes = [AllowAny]
 
     @extend_schema(exclude=True)
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         return super().dispatch(request, *args, **kwargs)
 
-    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def http_method_not_allowed(self, request: HttpRequest | Request, *args: Any, **kwargs: Any) -> Response:
         raise NotFound
 
-    def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def options(self, request: HttpRequest | Request, *args: Any, **kwargs: Any) -> Response:
         raise NotFound
 
 

@@ -17,4 +17,4 @@ def use_redis(url: str) -> None:
     settings.CACHES["default"]["LOCATION"] = url
     settings.CHANNEL_LAYERS["default"]["CONFIG"]["hosts"] = [url]
     settings.CELERY_BROKER_URL = broker.broker_url(url)
-    app.conf.broker_url = settings.CELERY_BROKER_URL
+    app.conf.update(broker_url=settings.CELERY_BROKER_URL)

@@ -8,9 +8,13 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import django_stubs_ext
 from django.utils.translation import gettext_lazy as _
 
 from soureh_site import broker, environment, logs
+
+# Lets Django's classes name their model as their types do: `ModelAdmin[Bot]`.
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR = Path(environment.text("SOUREH_VAR") or BASE_DIR / "var").resolve()
@@ -112,7 +116,7 @@ REDIS_URL = environment.redis_address("REDIS_URL", "redis://127.0.0.1:6379/0")
 # What the sandboxed workers use: another user of the same server, if the operator made one.
 SANDBOX_REDIS_URL = environment.redis_address("SANDBOX_REDIS_URL", REDIS_URL)
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
-CHANNEL_LAYERS = {
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
 }
 

@@ -30,6 +30,12 @@ PREFIX = "soureh_"
 DIGEST_DIGITS = 40  # as wide as the column: 160 bits
 
 
+class SignedInRequest(HttpRequest):
+    """What a view behind `login_required` gets."""
+
+    user: User
+
+
 class TokenAuthentication(authentication.TokenAuthentication):
     """`Authorization: Token soureh_…`, compared by digest."""
 
@@ -63,7 +69,7 @@ def revoke(user: User) -> None:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 @reauthentication_required(allow_get=True)
-def api_token(request: HttpRequest) -> HttpResponse:
+def api_token(request: SignedInRequest) -> HttpResponse:
     """Make, replace or revoke the reader's token. The answer that makes it is the only one that shows it."""
     if request.method != "POST":
         return _page(request)
@@ -74,6 +80,6 @@ def api_token(request: HttpRequest) -> HttpResponse:
     return _page(request, token=issue(request.user))
 
 
-def _page(request: HttpRequest, *, token: str = "") -> HttpResponse:
+def _page(request: SignedInRequest, *, token: str = "") -> HttpResponse:
     kept = Token.objects.filter(user=request.user).first()
     return render(request, "soureh_site/api_token.html", {"token": token, "kept": kept})

@@ -23,11 +23,7 @@ sys.path.insert(0, str(ROOT))
 from tests.live import chromium  # noqa: E402  (found from the root)
 from tests.postgres import find_server, throw_away_cluster  # noqa: E402
 
-TYPED = [
-    *("games/engine", "bots", "ladder/elo.py", "ladder/pairing", "ladder/ratings.py"),
-    *("soureh_site/broker.py", "soureh_site/children.py", "soureh_site/environment.py", "soureh_site/guard.py"),
-    *("soureh_site/logs.py", "soureh_site/sandbox_worker.py", "soureh_site/valkey.py"),
-]
+TYPED = ["bots", "games", "ladder", "soureh_site", "manage.py"]
 PACKAGES = {"Chromium": "chromium", "PostgreSQL": "postgresql", "bubblewrap": "bubblewrap"}
 
 

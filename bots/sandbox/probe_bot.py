@@ -12,13 +12,17 @@ import resource
 import socket
 import threading
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def calling(function, *args):
+def calling(function: "Callable[..., object]", *args: object) -> "Callable[[], str]":
     """Return an attempt that counts as denied if the call raises."""
 
-    def attempt():
+    def attempt() -> str:
         result = function(*args)
         if isinstance(result, int) and result == -1 and ctypes.get_errno():
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -27,14 +31,14 @@ def calling(function, *args):
     return attempt
 
 
-def fork():
+def fork() -> str:
     child = os.fork()
     if child == 0:
         os._exit(0)
     return f"forked {child}"
 
 
-def write_anywhere():
+def write_anywhere() -> str:
     for folder in ("/", "/bot", "/dev", "/dev/shm", "/tmp", "/usr/lib", "/var/tmp", "/run"):
         try:
             os.close(os.open(folder + "/mark", os.O_CREAT | os.O_WRONLY, 0o600))
@@ -44,20 +48,20 @@ def write_anywhere():
     raise PermissionError
 
 
-def see_environment():
+def see_environment() -> str:
     if set(os.environ) - {"OPENBLAS_NUM_THREADS", "PWD", "LC_CTYPE"}:
         return "names: " + " ".join(sorted(os.environ))
     raise PermissionError
 
 
-def hold_descriptors():
+def hold_descriptors() -> str:
     extra = [fd for fd in range(3, 4096) if is_open(fd)]
     if extra:
         return f"open: {extra}"
     raise PermissionError
 
 
-def is_open(fd):
+def is_open(fd: int) -> bool:
     try:
         os.fstat(fd)
     except OSError:
@@ -65,18 +69,18 @@ def is_open(fd):
     return True
 
 
-def have_privileges():
+def have_privileges() -> str:
     if 0 in (*os.getresuid(), *os.getresgid()) or 0 in os.getgroups():
         return f"uids {os.getresuid()} gids {os.getresgid()} groups {os.getgroups()}"
     raise PermissionError
 
 
-def take_memory():
+def take_memory() -> str:
     # The probe runs with memory_mb 64.
     return f"got {len(bytearray(96 << 20))} bytes"
 
 
-def start_threads():
+def start_threads() -> str:
     done = threading.Event()
     started = []
     try:
@@ -91,7 +95,7 @@ def start_threads():
     return f"started {len(started)}"
 
 
-def open_descriptors():
+def open_descriptors() -> str:
     fds = []
     try:
         for _ in range(64):
@@ -102,18 +106,18 @@ def open_descriptors():
     return f"opened {len(fds)}"
 
 
-def raise_limit():
+def raise_limit() -> str:
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     return "raised"
 
 
-def see_other_processes():
+def see_other_processes() -> str:
     if os.getpid() > 2 or os.path.exists("/proc/self"):
         return f"pid {os.getpid()}"
     raise PermissionError
 
 
-def read_first_of(*paths):
+def read_first_of(*paths: str) -> str:
     for path in paths:
         try:
             with open(path, "rb") as file:
@@ -124,13 +128,13 @@ def read_first_of(*paths):
     raise PermissionError
 
 
-def lock_file():
+def lock_file() -> str:
     with open("/bot/bot.py", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
     return "locked"
 
 
-def clone3():
+def clone3() -> str:
     if libc.syscall(435, None, 0) == -1 and ctypes.get_errno() == errno.ENOSYS:
         raise PermissionError
     return f"errno {ctypes.get_errno()}"
@@ -165,7 +169,7 @@ ATTEMPTS = {
 }
 
 
-def outcome(attempt):
+def outcome(attempt: "Callable[[], str]") -> str:
     ctypes.set_errno(0)
     try:
         return attempt()

@@ -21,6 +21,8 @@ POSITIONS = {
     3: ("bottom", "left", "right"),
     4: ("bottom", "left", "top", "right"),
 }
+# Whether a coop is valid, as far as the reader may know.
+VALID_MARKS = {True: "yes", False: "no", None: ""}
 
 
 @register.inclusion_tag("games/_card.html")
@@ -108,7 +110,7 @@ def _seat(view: Mapping[str, Any], seats: Sequence[Mapping[str, Any]], seat: int
         "coops": [
             {
                 "slot": slot,
-                "valid": {True: "yes", False: "no"}.get(validity[slot], ""),
+                "valid": VALID_MARKS[validity[slot]],
                 "up": up[slot],
                 "up_label": wording.slot_label("up", slot, up[slot]),
                 "up_is_last": f"{seat}-up-{slot}" in marks,

@@ -8,7 +8,7 @@ from soureh_site.accounts.models import User
 
 
 @admin.register(User)
-class PersonAdmin(UserAdmin):
+class PersonAdmin(UserAdmin[User]):
     """Accounts: found by public name or address, without the names that this site does not ask for."""
 
     list_display = ["username", "email", "is_active", "is_staff", "date_joined", "last_login"]
