@@ -31,7 +31,7 @@ CHROMIUM_FLAGS = [
 ]
 
 
-def until(ask: Callable[[], Found], *, within_s: float = 20.0, every_s: float = 0.05, what: str = "") -> Found:
+def until(ask: Callable[[], Found], *, within_s: float = 60.0, every_s: float = 0.05, what: str = "") -> Found:
     """Return the first true answer of `ask`; AssertionError if there is none in time."""
     end = time.monotonic() + within_s
     while not (found := ask()):

@@ -33,7 +33,7 @@ def worker(client: redis.Redis) -> Iterator[subprocess.Popen]:
     try:
         yield process
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
 
