@@ -1,13 +1,10 @@
 """Storing uploads: who may, under which name, how often, and that nothing is lost or doubled in a race."""
 
-import threading
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied
-from django.db import connection
 from django.utils import timezone
 
 from bots.models import Bot, BotVersion, Source, Switch
@@ -25,6 +22,7 @@ from bots.versions import (
     playable_versions,
 )
 from tests.people import FIRST_BOT, house_bot, person, uploaded
+from tests.racing import race
 
 OTHER_BOT = FIRST_BOT + b"# improved\n"
 
@@ -253,62 +251,34 @@ def test_playable_versions_of_many_bots_take_one_query(ada: Any, django_assert_n
     assert found == {version.bot_id: version for version in versions}
 
 
-@pytest.fixture
-def writers(transactional_db: None) -> None:
-    """A database that several threads may write: any but SQLite in memory."""
-    if connection.vendor == "sqlite" and connection.is_in_memory_db():
-        pytest.skip("SQLite in memory has one writer")
-
-
-def _at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """Run all calls at the same moment, each on a connection of its own; what they return or raise, in order."""
-    ready = threading.Barrier(len(calls))
-    results: list[Any] = [None] * len(calls)
-
-    def run(index: int) -> None:
-        try:
-            connection.ensure_connection()
-            ready.wait(timeout=10)
-            results[index] = calls[index]()
-        except Exception as error:  # noqa: BLE001 - whatever is raised is what the test looks at
-            results[index] = error
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    return results
-
-
-@pytest.mark.usefixtures("writers")
+@pytest.mark.django_db(transaction=True)
 def test_two_uploads_at_once_get_the_next_two_numbers() -> None:
     ada = person("ada")
     bot = uploaded(ada).bot
-    stored = _at_once(
+    stored = race(
         *(lambda n=n: add_version(ada, bot=bot, file_name="bot.py", data=FIRST_BOT + b"#%d\n" % n) for n in (1, 2))
     )
     assert sorted(version.number for version in stored) == [2, 3]
 
 
-@pytest.mark.usefixtures("writers")
+@pytest.mark.django_db(transaction=True)
 def test_two_uploads_at_once_do_not_share_the_quotas_last_place(settings: Any) -> None:
     settings.UPLOADS_PER_DAY = 2
     ada = person("ada")
     bot = uploaded(ada).bot
-    results = _at_once(
-        *(lambda n=n: add_version(ada, bot=bot, file_name="bot.py", data=FIRST_BOT + b"#%d\n" % n) for n in (1, 2))
+    results = race(
+        *(lambda n=n: add_version(ada, bot=bot, file_name="bot.py", data=FIRST_BOT + b"#%d\n" % n) for n in (1, 2)),
+        refusals=(QuotaError,),
     )
     assert sorted((type(result) for result in results), key=str) == sorted([BotVersion, QuotaError], key=str)
 
 
-@pytest.mark.usefixtures("writers")
+@pytest.mark.django_db(transaction=True)
 def test_two_people_at_once_do_not_get_the_same_name() -> None:
     people = [person("ada"), person("ben")]
-    results = _at_once(
-        *(lambda who=who: add_version(who, name="Mim", file_name="bot.py", data=FIRST_BOT) for who in people)
+    results = race(
+        *(lambda who=who: add_version(who, name="Mim", file_name="bot.py", data=FIRST_BOT) for who in people),
+        refusals=(NameRefused,),
     )
     assert sorted((type(result) for result in results), key=str) == sorted([BotVersion, NameRefused], key=str)
     assert Bot.objects.count() == 1

@@ -1,12 +1,11 @@
 """The ledger: rated once, never rated, replayed to the last bit."""
 
 import random
-import threading
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, transaction
 
 from games.signals import match_finished
 from ladder import tasks
@@ -21,6 +20,7 @@ from tests.ladder.rows import (
     make_user,
     void,
 )
+from tests.racing import race
 
 pytestmark = pytest.mark.django_db
 
@@ -376,19 +376,8 @@ def test_two_raters_at_once_rate_every_pairing_once() -> None:
         pairing, match = make_pairing(ladder, [entries[i % 4], entries[(i + 1) % 4]])
         end(match, [1, 2])
         pairings.append(pairing.pk)
-    done: list[bool] = []
-
-    def run(order: list[int]) -> None:
-        try:
-            done.extend([rate(pk) for pk in order])
-        finally:
-            connections.close_all()
-
-    threads = [threading.Thread(target=run, args=(order,)) for order in (pairings, pairings[::-1], pairings)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    orders = (pairings, pairings[::-1], pairings)
+    done = race(*(lambda order=order: sum(rate(pk) for pk in order) for order in orders))
     assert sum(done) == 12
     assert RatingChange.objects.count() == 24
     assert sorted(Pairing.objects.values_list("number", flat=True)) == list(range(1, 13))

@@ -1,10 +1,8 @@
 """Rounds: held when due and once, with whom, and what keeps one from being held."""
 
-import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connections
 from django.utils import timezone
 
 from bots.models import BotVersion, Switch
@@ -14,6 +12,7 @@ from ladder.models import Entry, Ladder, PairedEntry, Pairing, Round
 from ladder.ratings import rate
 from ladder.scheduling import NotHeld, due_ladders, hold_due, hold_round, next_due, try_round
 from tests.ladder.rows import end, make_bot, make_entries, make_ladder, make_user, make_version
+from tests.racing import race
 
 pytestmark = pytest.mark.django_db
 T0 = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -294,19 +293,5 @@ def test_ladder_that_is_gone_is_let_be() -> None:
 def test_two_ticks_at_once_hold_one_round() -> None:
     ladder = make_ladder()
     make_entries(ladder, 4)
-    held: list[int] = []
-    gate = threading.Barrier(3)
-
-    def run() -> None:
-        try:
-            gate.wait()
-            held.append(tick())
-        finally:
-            connections.close_all()
-
-    threads = [threading.Thread(target=run) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    held = race(*[tick] * 3)
     assert sum(held) == 1 and Round.objects.count() == 1
