@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value, Window
-from django.db.models.functions import Greatest, Rank
+from django.db.models.functions import Greatest, Rank, RowNumber
 
 from ladder.models import Entry, Ladder, RatingChange
 
@@ -14,12 +14,12 @@ LAST = 10
 TREND = 20
 
 
-def standings(ladder: Ladder, *, viewer: Any = None, shown: int | None = SHOWN) -> QuerySet[Entry]:
+def standings(ladder: Ladder, *, viewer: Any = None, page: int = 1, shown: int | None = SHOWN) -> QuerySet[Entry]:
     """Return the entries that stand in the ladder, best first, in one query.
 
     Each has `rank` (equal ratings share one), `recent_change` (over its last ten pairings, None
-    before the first) and what Entry has: rating, pairings, won, drawn, place_sum. The first
-    `shown` ranks, and below them the viewer's own.
+    before the first) and what Entry has: rating, pairings, won, drawn, place_sum. `shown` entries
+    of page `page`, from 1, and besides them the viewer's own; all of them if `shown` is None.
     """
     then = RatingChange.objects.filter(entry=OuterRef("pk"), nth=Greatest(OuterRef("pairings") - (LAST - 1), Value(1)))
     entries = (
@@ -34,7 +34,10 @@ def standings(ladder: Ladder, *, viewer: Any = None, shown: int | None = SHOWN) 
     if shown is None:
         return entries
     own = Q(bot__owner=viewer) | Q(user=viewer) if viewer is not None and viewer.is_authenticated else Q()
-    return entries.filter(Q(rank__lte=shown) | own)
+    order = F("rating").desc(), "entered_at", "pk"
+    last = page * shown
+    entries = entries.annotate(position=Window(RowNumber(), order_by=order))
+    return entries.filter(Q(position__gt=last - shown, position__lte=last) | own)
 
 
 def leaders(count: int = 3) -> dict[int, list[Entry]]:

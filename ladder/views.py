@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
@@ -21,7 +22,7 @@ from ladder.history import latest_rows, match_rows, running
 from ladder.models import Entry, Ladder, PairedMatch
 from ladder.plain_rules import plain_rules
 from ladder.registration import NotRegistered
-from ladder.standings import average_place, leaders, lost, standings, trends
+from ladder.standings import SHOWN, average_place, leaders, lost, standings, trends
 from ladder.table_context import table_context
 
 LATEST = 10
@@ -61,11 +62,14 @@ def ladder_list(request: HttpRequest) -> HttpResponse:
 def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     """Standings, the next round, what is being played and what has been; the reader's own bots."""
     found = get_object_or_404(Ladder, slug=slug)
-    entries = list(standings(found, viewer=request.user))
+    count = found.entries.exclude(state=Entry.State.WITHDRAWN).count()
+    page = Paginator(range(count), SHOWN).get_page(request.GET.get("page"))
+    entries = list(standings(found, viewer=request.user, page=page.number))
     context = {
         "ladder": found,
+        "page": page,
         "rows": _standing_rows(found, entries, request.user),
-        "why_waiting": _why_waiting(found, entries),
+        "why_waiting": _why_waiting(found),
     } | _matches(found)
     if _is_update(request):
         return render(request, "ladder/_ladder.html", context)
@@ -177,13 +181,13 @@ def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[
     ]
 
 
-def _why_waiting(found: Ladder, entries: list[Entry]) -> str:
+def _why_waiting(found: Ladder) -> str:
     """Say why no round may come, or an empty string. Owners are not told apart here."""
     if not found.is_open:
         return _("This ladder is closed: no rounds are held.")
     if note := pause_note("rounds"):
         return note
-    missing = found.seats - sum(entry.state == Entry.State.ACTIVE for entry in entries)
+    missing = found.seats - found.entries.filter(state=Entry.State.ACTIVE)[: found.seats].count()
     if missing > 0:
         text = ngettext("A round needs %(count)d more bot here.", "A round needs %(count)d more bots here.", missing)
         return text % {"count": missing}

@@ -1,5 +1,7 @@
 """The pages: what they show, to whom, and that they cost the same however long the history is."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -119,6 +121,29 @@ def test_ladder_shows_the_first_hundred_and_below_them_the_readers_own(by_ada: C
     assert page.count('<td class="rank">') == 101
     assert '<td class="rank">102</td>' in page
     assert text(Client(), ladder.get_absolute_url()).count('<td class="rank">') == 100
+
+
+def test_ladders_pages_hold_everybody_once(client: Client) -> None:
+    ladder = make_ladder()
+    # Equal ratings stand across the end of the page.
+    for i in range(205):
+        Entry.objects.create(ladder=ladder, bot=make_bot(state=None), rating=2000.0 - i // 10)
+    pages = [text(client, f"{ladder.get_absolute_url()}?page={number}") for number in (1, 2, 3)]
+    shown = [re.findall(r'id="entry-([0-9]+)"', page) for page in pages]
+    assert [len(part) for part in shown] == [100, 100, 5]
+    assert {int(pk) for part in shown for pk in part} == set(ladder.entries.values_list("pk", flat=True))
+    assert '<a class="button" rel="next" href="?page=2">' in pages[0] and 'rel="prev"' not in pages[0]
+    assert "Page 3 of 3" in pages[2] and 'rel="next"' not in pages[2]
+    assert '<td class="rank">101</td>' in pages[1]
+    for beyond in ("4", "0", "x", "9" * 30):
+        assert client.get(ladder.get_absolute_url(), {"page": beyond}).status_code == 200
+
+
+def test_ladder_waits_for_nobody_on_any_page(client: Client) -> None:
+    ladder = make_ladder(seats=4)
+    for i in range(101):
+        Entry.objects.create(ladder=ladder, bot=make_bot(state=None), rating=2000.0 - i)
+    assert "A round needs" not in text(client, ladder.get_absolute_url() + "?page=2")
 
 
 def test_standings_leave_out_the_withdrawn_and_share_ranks(client: Client) -> None:
