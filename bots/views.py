@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,6 +16,9 @@ from bots.models import Bot, BotVersion, Switch
 from bots.switches import pause_note
 from bots.uploads import SOURCE_MAX
 from bots.versions import newest_versions
+
+FIRST_BOT = (settings.BASE_DIR / "docs" / "example_bot.py").read_text(encoding="utf-8")
+BOTS_SHOWN = 24
 
 
 @login_required
@@ -38,6 +42,7 @@ def _upload_page(request: HttpRequest, form: UploadForm) -> HttpResponse:
     context = {
         "form": form,
         "pause_note": pause_note(Switch.Name.UPLOADS),
+        "first_bot": FIRST_BOT,
         "max_kib": SOURCE_MAX // 1024,
         "uploads_per_day": settings.UPLOADS_PER_DAY,
     }
@@ -47,11 +52,12 @@ def _upload_page(request: HttpRequest, form: UploadForm) -> HttpResponse:
 @login_required
 @require_safe
 def mine(request: HttpRequest) -> HttpResponse:
-    """Show the reader's own bots, each with its newest version."""
-    bots = list(Bot.objects.filter(owner_id=request.user.pk).annotate(version_count=Count("versions")))
-    newest = newest_versions(bot.pk for bot in bots)
-    rows = [{"bot": bot, "version": newest.get(bot.pk)} for bot in bots]
-    return render(request, "bots/bot_mine.html", {"rows": rows})
+    """Show the reader's own bots page by page, each with its newest version."""
+    own = Bot.objects.filter(owner_id=request.user.pk).annotate(version_count=Count("versions")).order_by("name", "pk")
+    page = Paginator(own, BOTS_SHOWN).get_page(request.GET.get("page"))
+    newest = newest_versions(bot.pk for bot in page)
+    rows = [{"bot": bot, "version": newest.get(bot.pk)} for bot in page]
+    return render(request, "bots/bot_mine.html", {"rows": rows, "page": page, "first_bot": FIRST_BOT})
 
 
 @login_required

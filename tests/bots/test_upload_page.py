@@ -1,5 +1,7 @@
 """The pages on which an owner minds his bots, as a browser sees them: the success, then every refusal."""
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -209,6 +211,17 @@ def test_my_bots_take_as_many_queries_however_many_there_are(
     assert len(few) <= len(one) == len(many)
 
 
+def test_my_bots_are_all_there_page_by_page(client: Client, ada: Any, settings: Any) -> None:
+    settings.UPLOADS_PER_DAY = 100
+    for number in range(30):
+        uploaded(ada, f"Bot {number}")
+    pages = [client.get(f"{MINE}?page={number}").content.decode() for number in (1, 2)]
+    shown = [re.findall(r'id="bot-([a-z0-9-]+)"', page) for page in pages]
+    assert [len(part) for part in shown] == [24, 6]
+    assert {slug for part in shown for slug in part} == set(Bot.objects.values_list("slug", flat=True))
+    assert 'rel="next" href="?page=2"' in pages[0] and 'rel="prev" href="?page=1"' in pages[1]
+
+
 def test_source_is_handed_to_its_owner_as_a_download(client: Client, ada: Any) -> None:
     uploaded(ada)
     answer = client.get("/bots/mim/versions/1/source")
@@ -265,9 +278,11 @@ def test_nobody_else_changes_what_a_bot_says(client: Client) -> None:
     assert Bot.objects.get().about == ""
 
 
-def test_first_bot_of_the_page_is_accepted(client: Client, ada: Any) -> None:
+def test_first_bot_of_the_pages_is_the_documents_and_accepted(client: Client, ada: Any, settings: Any) -> None:
     page = client.get(UPLOAD)
-    shown = page.content.decode().split('id="first-bot">')[1].split("</pre>")[0].replace("&quot;", '"')
+    shown = unescape(page.content.decode().split('id="first-bot">')[1].split("</pre>")[0])
+    assert shown == (settings.BASE_DIR / "docs" / "example_bot.py").read_text()
+    assert shown in unescape(client.get(MINE).content.decode())
     assert add_version(ada, name="Mim", file_name="bot.py", data=shown.encode()).number == 1
 
 
