@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.urls import include, path
 from rest_framework.authtoken.models import TokenProxy
 
+from soureh_site.accounts.views import SignupView
 from soureh_site.views import healthz
 
 admin.autodiscover()
@@ -21,6 +22,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     # The QR code is an image in the page itself.
     path("accounts/2fa/totp/activate/", csp_update({"img-src": ["data:"]})(activate_totp), name="mfa_activate_totp"),
+    path("accounts/signup/", SignupView.as_view(), name="account_signup"),
     path("accounts/", include("allauth.urls")),
     path("api/", include("soureh_site.api")),
     path("", include("ladder.urls")),

@@ -19,6 +19,13 @@ class AccountAdapter(DefaultAccountAdapter):
             check_free(name)
         return name
 
+    def is_safe_url(self, url: str | None) -> bool:
+        """Tell whether `url` leads nowhere but here; what cannot be read as an address does not."""
+        try:
+            return bool(super().is_safe_url(url))
+        except ValueError:
+            return False
+
     def get_password_change_redirect_url(self, request: Any) -> str:
         """Go home after a changed password rather than to the same form again."""
         return "/"

@@ -3,9 +3,15 @@
 from typing import Any
 
 from allauth.account.forms import SignupForm as AllauthSignupForm
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from soureh_site.accounts.names import MAX_LENGTH
+
+
+class TakenMeanwhile(Exception):
+    """Between looking and storing, somebody else took the name or the address."""
 
 
 class SignupForm(AllauthSignupForm):
@@ -20,3 +26,14 @@ class SignupForm(AllauthSignupForm):
         email.help_text = _("Only for logging in and for a forgotten password; nobody else sees it.")
         for field in self.fields.values():
             field.widget.attrs.pop("placeholder", None)
+
+    def save(self, request: HttpRequest) -> Any:
+        """Store the account. TakenMeanwhile if somebody else was faster; the form then says what was taken."""
+        try:
+            with transaction.atomic():
+                return super().save(request)
+        except IntegrityError as error:
+            self.full_clean()
+            if self.is_valid() and not self.account_already_exists:
+                raise
+            raise TakenMeanwhile from error

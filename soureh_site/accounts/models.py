@@ -3,11 +3,12 @@
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from bots.names import name_key
-from soureh_site.accounts.names import MAX_LENGTH, check_public_name
+from soureh_site.accounts.names import MAX_LENGTH, check_public_name, check_unlike
 
 
 class User(AbstractUser):
@@ -33,6 +34,14 @@ class User(AbstractUser):
 
     class Meta(AbstractUser.Meta):
         swappable = "AUTH_USER_MODEL"
+
+    def clean(self) -> None:
+        """Refuse a name that looks like somebody else's, where a form of the operators sets it."""
+        super().clean()
+        try:
+            check_unlike(self.username, but=self.pk)
+        except ValidationError as error:
+            raise ValidationError({"username": error}) from error
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Store the account, its name's key in step with the name."""

@@ -3,7 +3,6 @@
 import unicodedata
 
 from django.core.exceptions import ValidationError
-from django.db.models import Model
 from django.utils.translation import gettext as _
 
 from bots.models import Bot
@@ -33,19 +32,23 @@ def check_free(name: str) -> None:
     """Raise ValidationError with a sentence for the user if `name` is reserved or looks like one in use."""
     if name_key(name) in RESERVED:
         raise ValidationError(_("This name is reserved. Please choose another one."))
-    if is_taken(name):
+    check_unlike(name)
+
+
+def check_unlike(name: str, *, but: int | None = None) -> None:
+    """Raise ValidationError if `name` looks like one in use; the person with the key `but` is left out of account."""
+    if is_taken(name, but=but):
         raise ValidationError(
             _("This name is taken, or looks too much like the name of a player or bot. Please choose another one.")
         )
 
 
-def is_taken(name: str) -> bool:
-    """Tell whether a person or a bot has `name` or one that looks like it."""
+def is_taken(name: str, *, but: int | None = None) -> bool:
+    """Tell whether a bot, or a person other than the one with the key `but`, has `name` or one that looks like it."""
     from soureh_site.accounts.models import User  # the model itself needs `name_key`
 
     key = name_key(name)
-    models: tuple[type[Model], ...] = (User, Bot)
-    return any(model._default_manager.filter(name_key=key).exists() for model in models)
+    return User.objects.filter(name_key=key).exclude(pk=but).exists() or Bot.objects.filter(name_key=key).exists()
 
 
 def _is_allowed(char: str) -> bool:

@@ -1,10 +1,14 @@
 """Signing up, logging in, a forgotten password, a password that must be changed; each page with every refusal."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 from allauth.account.models import EmailAddress
 from django.core import mail
+from django.db import connection
+from django.test import Client
 from django.urls import reverse
 
 from bots.models import Bot
@@ -136,3 +140,58 @@ def test_pages_of_an_account_answer(client, marlin, name):
     client.force_login(marlin)
     answer = client.get(reverse(name))
     assert answer.status_code == 200 and "Marlin" in answer.content.decode()
+
+
+SIGN_UPS = {
+    "names that look alike": [{"username": name, "email": f"{name}@example.org"} for name in ("Marlin", "rnarlin")],
+    "one address": [{"username": name, "email": "same@example.org"} for name in ("Anna", "Berta")],
+}
+
+
+@pytest.mark.parametrize("asked", SIGN_UPS.values(), ids=SIGN_UPS)
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_sign_up_at_once_one_is_asked_again(monkeypatch, asked):
+    from soureh_site.accounts.forms import SignupForm
+
+    looked, save = Barrier(2), SignupForm.save
+    # Both have looked before either stores.
+    monkeypatch.setattr(SignupForm, "save", lambda form, request: (looked.wait(30), save(form, request))[1])
+
+    def ask(changed):
+        try:
+            return sign_up(Client(), **changed)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = sorted(pool.map(ask, asked), key=lambda answer: answer.status_code)
+    assert [answer.status_code for answer in answers] == [200, 302]
+    assert re.search("taken|already registered", answers[0].content.decode())
+    assert User.objects.count() == 1
+
+
+def test_address_taken_at_the_same_moment_is_not_told_where_addresses_are_confirmed(monkeypatch, settings, client):
+    from soureh_site.accounts.forms import SignupForm
+
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    late, save = {"username": "Slower", "email": "same@example.org"}, SignupForm.save
+
+    def be_late(form, request):
+        if form.cleaned_data["username"] == late["username"] and not User.objects.exists():
+            sign_up(Client(), username="Faster", email=late["email"])
+        return save(form, request)
+
+    monkeypatch.setattr(SignupForm, "save", be_late)
+    assert sign_up(client, **late).headers["Location"] == "/accounts/confirm-email/"
+    assert [user.username for user in User.objects.all()] == ["Faster"]
+
+
+@pytest.mark.parametrize("name", ["rnarlin", "C0unter"])
+def test_operator_cannot_give_a_name_that_looks_like_anothers(client, marlin, name):
+    Bot.objects.create(name="counter", slug="counter")
+    client.force_login(User.objects.create_superuser("Olga", "olga@example.org", PASSWORD))
+    form = {"username": name, "email": "new@example.org", "usable_password": "true"}
+    answer = client.post("/admin/accounts/user/add/", form | {"password1": PASSWORD, "password2": PASSWORD})
+    assert answer.status_code == 200 and "looks too much like" in answer.content.decode()
+    assert User.objects.count() == 2
+    marlin.full_clean()
