@@ -22,14 +22,14 @@ from bots.models import Bot, BotVersion
 from bots.versions import playable_versions
 from games import broker
 from games.dispatch import put_sources
-from games.engine import Game, IllegalMove, InvalidRecord, Rules
+from games.engine import Game, IllegalMove, InvalidRecord, Rules, record
 from games.engine.game import apply_faults, check_autopilot
 from games.engine.shuffle import PLAYER_SEED_MAX
 from games.findings import note
 from games.finish import MAX_LOST, finish_table, fold, keep_logs, seating_of, void_match
 from games.matches import create_match, make_job, players_of
 from games.models import Match, Move, Seat
-from games.outcome import BOT_FAULTS, PEOPLE_FAULTS, BadOutcome, Outcome, parse_outcome
+from games.outcome import BOT_FAULTS, PEOPLE_FAULTS, Action, BadOutcome, Outcome, parse_outcome
 
 logger = logging.getLogger(__name__)
 
@@ -294,10 +294,19 @@ def _drop(match: Match, parsed: Outcome) -> bool:
     logger.info("late change dropped match=%s", match.code)
     if action is None or action.do != "move":
         return False
-    if match.moves.filter(number=action.id, move=action.move).exists():
+    match.refresh_from_db(fields=["state"])
+    if _stands(match, action):
         return False
     over = match.is_over
     return _reject(match, parsed, "finished" if over else "stale", "the game is over" if over else "the table moved on")
+
+
+def _stands(match: Match, action: Action) -> bool:
+    """Tell whether a decision was taken as it is sent, be the game over since."""
+    if match.state != State.FINISHED:
+        return match.moves.filter(number=action.id, move=action.move).exists()
+    moves = [move for hand in record.unpack(bytes(match.record.packed))["hands"] for move in hand["moves"]]
+    return moves[action.id - 1 : action.id] == [action.move]
 
 
 def _reject(match: Match, parsed: Outcome, code: str, detail: str) -> bool:

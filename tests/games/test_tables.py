@@ -133,6 +133,18 @@ def test_move_after_the_end_is_refused_as_finished(dealt, ada, office, notices):
     assert [notice["reason"] for notice in notices if notice] == ["finished"]
 
 
+def test_move_sent_again_after_the_end_is_not_refused(dealt, ada, office, notices):
+    seat, game = tables.seat_of(dealt, ada), game_now(dealt)
+    job_of_then = Match.objects.get(pk=dealt.pk)
+    move = click(dealt, ada, office)
+    tables.resign(dealt, seat)
+    office.deliver()
+    for again in (move, "k9"):
+        tables.decide(job_of_then, seat, id=game.decision.id, move=again)
+        office.deliver()
+        assert [notice["reason"] for notice in notices if notice] == ([] if again == move else ["finished"])
+
+
 def test_resigning_ends_a_game_of_two_with_the_resigned_last(dealt, ada, office):
     tables.resign(dealt, tables.seat_of(dealt, ada))
     office.deliver()
