@@ -5,7 +5,7 @@ logs, and a sweep sends again what got lost.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,8 @@ from celery import current_app
 from channels.layers import get_channel_layer
 from django.conf import settings
 from kombu.exceptions import OperationalError
+
+from games.keys import attempt_key, pause_key, source_key
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ def send(name: str, *args: Any, queue: str, shown: str, expires_s: float) -> boo
     return True
 
 
-def put_sources(hashes: Iterable[str], load: Any) -> bool:
+def put_sources(hashes: Iterable[str], load: Callable[[list[str]], Mapping[str, bytes]]) -> bool:
     """Make sure that `source:<sha256>` is there for a while; `load(hashes)` gives {sha256: bytes} of the missing."""
     wanted = sorted(set(hashes))
     try:
@@ -58,7 +60,7 @@ def put_sources(hashes: Iterable[str], load: Any) -> bool:
                 pipe.expire(source_key(sha256), SOURCE_TTL_S)
             present = pipe.execute()
         missing = [sha256 for sha256, is_there in zip(wanted, present, strict=True) if not is_there]
-        sources: Mapping[str, bytes] = load(missing) if missing else {}
+        sources = load(missing) if missing else {}
         for sha256, data in sources.items():
             client().set(source_key(sha256), data, ex=SOURCE_TTL_S)
     except AWAY as error:
@@ -75,14 +77,6 @@ def put_attempt(code: str, attempt: int | str) -> bool:
         logger.warning("attempt not put match=%s error=%s", code, type(error).__name__)
         return False
     return True
-
-
-def source_key(sha256: str) -> str:
-    return f"source:{sha256}"
-
-
-def attempt_key(code: str) -> str:
-    return f"attempt:{code}"
 
 
 def table_group(code: str) -> str:
@@ -112,10 +106,6 @@ def put_pause(worker: str, is_paused: bool) -> bool:
         logger.warning("pause not put worker=%s error=%s", worker, type(error).__name__)
         return False
     return True
-
-
-def pause_key(worker: str) -> str:
-    return f"paused:{worker}"
 
 
 def queue_lengths(queues: Iterable[str]) -> list[tuple[str, int | None]]:

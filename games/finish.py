@@ -21,7 +21,7 @@ from games import broker, trials
 from games.engine import Game, IllegalMove, InvalidRecord, Rules, Seating, draw_seats, fixed_seats, record, replay
 from games.findings import note
 from games.models import Match, Move, Record, Seat, SeatLog
-from games.outcome import BadOutcome, Outcome, ReportedFault, parse_outcome
+from games.outcome import LOG_CHARS, BadOutcome, Outcome, ReportedFault, parse_outcome
 from games.signals import match_finished
 
 logger = logging.getLogger(__name__)
@@ -160,7 +160,7 @@ def keep_logs(players: Sequence[Seat], logs: Sequence[str], faults: Sequence[Rep
             continue
         log, is_new = SeatLog.objects.get_or_create(seat=player, defaults={"stderr": text, "fault_detail": detail})
         if not is_new:
-            log.stderr = (log.stderr + text)[-65_536:]
+            log.stderr = (log.stderr + text)[-LOG_CHARS:]
             log.fault_detail = detail or log.fault_detail
             log.save(update_fields=["stderr", "fault_detail"])
 

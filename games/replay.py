@@ -22,8 +22,7 @@ def record(match: Match) -> dict[str, Any]:
     Raises:
         NotFinished: nothing of the record is public.
     """
-    if match.state != Match.State.FINISHED:
-        raise NotFinished(f"expected a finished match: {match.code} is {match.state}")
+    _require_finished(match)
     return records.unpack(bytes(match.record.packed))
 
 
@@ -33,8 +32,7 @@ def all_frames(match: Match) -> list[list[dict[str, Any]]]:
     Raises:
         NotFinished: nothing of the record is public.
     """
-    if match.state != Match.State.FINISHED:
-        raise NotFinished(f"expected a finished match: {match.code} is {match.state}")
+    _require_finished(match)
     return _frames(match.code)
 
 
@@ -49,6 +47,11 @@ def frames(match: Match, hand: int) -> list[dict[str, Any]]:
     if not 1 <= hand <= len(found):
         raise IndexError(f"expected a hand from 1 to {len(found)}: {hand}")
     return found[hand - 1]
+
+
+def _require_finished(match: Match) -> None:
+    if match.state != Match.State.FINISHED:
+        raise NotFinished(f"expected a finished match: {match.code} is {match.state}")
 
 
 @lru_cache(maxsize=KEPT)

@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 
 from bots.process import SandboxError
 from games.engine import Game, IllegalMove
+from games.keys import attempt_key, pause_key, source_key
 from games.referee import Played, advance, open_game, open_seating, play_match
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ class Store(Protocol):
 def play(job: Job, store: Store, report: Report, *, worker: str = "") -> bool:
     """Play a bots' match and report it; False if the job is outdated, or the worker is paused."""
     code, attempt = job["match"], job["attempt"]
-    if store.get(f"attempt:{code}") != str(attempt).encode():
+    if store.get(attempt_key(code)) != str(attempt).encode():
         logger.info("outdated job dropped match=%s attempt=%s", code, attempt)
         return False
     if is_paused(store, worker):
@@ -61,7 +62,7 @@ def answers(job: Job, store: Store, report: Report) -> None:
 
 def is_paused(store: Store, worker: str) -> bool:
     """Tell whether the operator has paused this worker: it takes up nothing new, then."""
-    return bool(worker) and store.get(f"paused:{worker}") is not None
+    return bool(worker) and store.get(pause_key(worker)) is not None
 
 
 def _play_reporting(job: Job, store: Store, report: Report) -> dict[str, Any] | None:
@@ -87,7 +88,7 @@ def _fetch_sources(job: Job, store: Store) -> dict[str, bytes]:
     """Return the sources of a job's bots by content. SandboxError if one is missing or is not what it says."""
     sources = {}
     for sha256 in {entrant["sha256"] for entrant in job["entrants"] if entrant["kind"] == "bot"}:
-        data = store.get(f"source:{sha256}")
+        data = store.get(source_key(sha256))
         if data is None:
             raise SandboxError(f"expected the source {sha256[:12]} in the store: it is missing")
         if hashlib.sha256(data).hexdigest() != sha256:

@@ -18,7 +18,8 @@ from games.api import MatchSerializer, with_players
 from games.models import Match, Seat
 from games.sight import visible_matches
 from ladder import registration
-from ladder.models import Entry, Ladder, Pairing
+from ladder.history import pairing_of
+from ladder.models import Entry, Ladder
 from ladder.standings import standings
 
 
@@ -111,12 +112,6 @@ class LadderMatchSerializer(MatchSerializer):
         return [
             {"entrant": entrant, "before": change.before, "after": change.after} for entrant, change in paired if change
         ]
-
-
-def pairing_of(match: Match) -> Pairing | None:
-    """Return the pairing that a match belongs to, if to any."""
-    paired = getattr(match, "paired", None)
-    return paired and paired.pairing
 
 
 class EntryFilter(django_filters.FilterSet):

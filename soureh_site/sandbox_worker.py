@@ -21,6 +21,7 @@ from kombu import Exchange, Queue
 from kombu.exceptions import OperationalError
 
 from bots.sandbox import probe
+from games.keys import pause_key
 from soureh_site import broker, logs
 
 logger = logging.getLogger(__name__)
@@ -136,7 +137,7 @@ def announce(name: str, slots: int, *, is_ok: bool, reason: str, queues: frozens
 def heed_pause(consumer: Any, queues: frozenset[str]) -> None:
     """Stop taking tasks up while the operator has paused this worker, and take them up again after it."""
     try:
-        is_paused = store().get(f"paused:{consumer.hostname}") is not None
+        is_paused = store().get(pause_key(consumer.hostname)) is not None
     except redis.RedisError as error:
         logger.warning("pause not read worker=%s error=%s", consumer.hostname, type(error).__name__)
         return

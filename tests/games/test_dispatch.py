@@ -10,6 +10,7 @@ from django.utils import timezone
 from bots.models import BotVersion
 from games import broker, dispatch, finish, tasks
 from games.engine import Rules
+from games.keys import pause_key
 from games.models import Finding, Match, Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -139,7 +140,7 @@ def test_paused_worker_gives_the_match_back_unharmed(house, worker, office):
     office.deliver()
     assert state_of(match) == ("waiting", 1, 0)
     dispatch.pause_worker(worker.name, False)
-    assert broker.client().get(broker.pause_key(worker.name)) is None
+    assert broker.client().get(pause_key(worker.name)) is None
 
 
 def test_redis_that_lost_everything_costs_no_match(house, worker, office):
@@ -248,7 +249,7 @@ def test_worker_announces_itself_and_keeps_its_pause(worker):
     tasks.worker_alive(worker.name, "matches", 3, True, "sandbox mode A")
     worker.refresh_from_db()
     assert (worker.slots, worker.is_paused) == (3, True)
-    assert broker.client().exists(broker.pause_key(worker.name))
+    assert broker.client().exists(pause_key(worker.name))
 
 
 def test_create_match_refuses_what_is_no_match(house):
