@@ -127,8 +127,8 @@ def open_page(page: Any, url: str, socket: str) -> None:
     """Open a page and wait until its socket listens."""
     with page.expect_websocket(lambda one: one.url.endswith(socket)) as opened:
         page.goto(url)
-    # The consumer joins its group before it accepts; "open" is the browser's word for accepted.
-    page.wait_for_function("window.performance.now() > 0")
+    # The consumer joins its group before it accepts; the page says when it has been accepted.
+    page.locator("[data-news][data-listens]").wait_for(state="attached")
     assert not opened.value.is_closed()
     page.evaluate("window.stillTheSamePage = true")
 

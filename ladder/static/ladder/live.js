@@ -22,6 +22,7 @@ class Live {
     url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     this.socket = new WebSocket(url);
     this.socket.addEventListener("open", () => {
+      this.root.dataset.listens = "";
       // What happened while nobody listened was announced to nobody.
       if (this.retries || this.wasOpen) this.refreshSoon(0);
       this.wasOpen = true;
@@ -32,6 +33,7 @@ class Live {
   }
 
   lose(code) {
+    delete this.root.dataset.listens;
     const backoff = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.retries);
     this.retries += 1;
     this.retry = setTimeout(
