@@ -30,6 +30,11 @@ KILLED = b"import ctypes\nctypes.CDLL(None).ptrace(16, 1, 0, 0)\nprint('alive', 
 APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 CLONE_SWITCH = Path("/proc/sys/kernel/unprivileged_userns_clone")
 MAX_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
+# To be pasted into a shell as it stands.
+ALLOW_BWRAP = (
+    "printf '%s\\n' 'abi <abi/4.0>,' 'include <tunables/global>' 'profile bwrap /usr/bin/bwrap flags=(unconfined) {'"
+    " '  userns,' '}' | sudo tee /etc/apparmor.d/bwrap && sudo apparmor_parser -r /etc/apparmor.d/bwrap"
+)
 
 
 @dataclass(frozen=True)
@@ -142,15 +147,11 @@ def _hint(error: str) -> str:
     if "namespace" not in error and "uid map" not in error and "Operation not permitted" not in error:
         return ""
     if _reads(APPARMOR, "1"):
-        return (
-            "; AppArmor forbids unprivileged user namespaces: allow them to bwrap alone with a profile"
-            " /etc/apparmor.d/bwrap holding 'abi <abi/4.0>, profile bwrap /usr/bin/bwrap flags=(unconfined)"
-            " { userns, }' and apparmor_parser -r /etc/apparmor.d/bwrap"
-        )
+        return f"; AppArmor forbids unprivileged user namespaces; to allow them to bwrap alone:  {ALLOW_BWRAP}"
     if _reads(CLONE_SWITCH, "0"):
-        return "; user namespaces are switched off: sysctl -w kernel.unprivileged_userns_clone=1"
+        return "; user namespaces are switched off; to allow them:  sudo sysctl -w kernel.unprivileged_userns_clone=1"
     if _reads(MAX_NAMESPACES, "0"):
-        return "; user namespaces are switched off: sysctl -w user.max_user_namespaces=10000"
+        return "; user namespaces are switched off; to allow them:  sudo sysctl -w user.max_user_namespaces=10000"
     return (
         "; user namespaces are forbidden here: in a container, allow unshare and mount in its seccomp profile"
         " (docker run --security-opt seccomp=… --security-opt apparmor=unconfined)"

@@ -174,3 +174,9 @@ def test_hint_names_what_forbids_namespaces(
         monkeypatch.setattr(probing, name, path)
     assert cure in probing._hint("bwrap: No permissions to create new namespace")
     assert probing._hint("bwrap: Can't find source path") == ""
+
+
+def test_command_that_is_printed_writes_the_profile_that_the_manual_shows() -> None:
+    writing = probing.ALLOW_BWRAP.split(" | ")[0]
+    profile = subprocess.run(["sh", "-c", writing], capture_output=True, text=True, check=True).stdout
+    assert f"<<'PROFILE'\n{profile}PROFILE\n" in (PROJECT / "docs" / "operations.md").read_text()
