@@ -1,6 +1,7 @@
 """The table socket, `/ws/tables/<match>/`: what a client may say, and who he is; what he hears is the hub's.
 
-An identity comes from the session only. A bad message is answered and the socket lives on; a flood closes it.
+An identity comes from the session only, and lasts as long as it. A bad message is answered and the socket lives on;
+a flood closes it.
 """
 
 import asyncio
@@ -8,20 +9,25 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 import msgspec
+from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from games import hub as hubs
 from games import tables
 from games.models import Match
+from games.outcome import MoveText, Number
 from games.sight import visible_matches
 
 logger = logging.getLogger(__name__)
 
+SIGNED_OUT = 4003
 FLOODED = 4008
 TOO_SLOW = 4009
 UNKNOWN = 4004
@@ -29,17 +35,16 @@ MESSAGE_CHARS = 4096
 BURST = 30
 PER_SECOND = 5.0
 UNSENT_MAX = 2000
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
+LOOK_AGAIN_S = 30.0
 
 
 class MoveSent(msgspec.Struct, tag="move", tag_field="type"):
-    id: Count
-    move: Annotated[str, msgspec.Meta(max_length=8)]
+    id: Number
+    move: MoveText
 
 
 class SinceSent(msgspec.Struct, tag="since", tag_field="type"):
-    seq: Count
+    seq: Number
 
 
 class SeedSent(msgspec.Struct, tag="seed", tag_field="type"):
@@ -75,6 +80,7 @@ class TableConsumer(AsyncWebsocketConsumer):
     user_id: int | None = None
     hub: hubs.Hub | None = None
     writer: asyncio.Task[None] | None = None
+    guard: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
         """Let everybody watch who may know of the match."""
@@ -90,13 +96,31 @@ class TableConsumer(AsyncWebsocketConsumer):
         await self.accept()
         self.writer = asyncio.create_task(self._write())
         self.hub = await hubs.join(code, self)
+        if self.hub.facts is not None and self.user_id in self.hub.facts.people:
+            self.guard = asyncio.create_task(self._look_again())
 
     async def disconnect(self, code: int) -> None:
         """Leave the table."""
         if self.hub is not None:
             await self.hub.remove(self)
-        if self.writer is not None:
-            self.writer.cancel()
+        for task in (self.writer, self.guard):
+            if task is not None:
+                task.cancel()
+
+    async def _look_again(self) -> None:
+        """Cut a player off who has logged out, or may not log in any more: the cards are for his eyes only."""
+        while await self._is_signed_in():
+            await asyncio.sleep(LOOK_AGAIN_S)
+        self.drop(SIGNED_OUT)
+
+    async def _is_signed_in(self) -> bool:
+        """Tell whether the session with which the socket was opened still stands for the same person."""
+        opened = self.scope.get("session")
+        if opened is None or self.user_id is None:
+            return True
+        # What the scope holds was read when the socket was opened.
+        session = import_module(settings.SESSION_ENGINE).SessionStore(opened.session_key)
+        return bool((await get_user({"session": session})).pk == self.user_id)
 
     # A hub's watcher
 
@@ -134,7 +158,10 @@ class TableConsumer(AsyncWebsocketConsumer):
         except (msgspec.DecodeError, UnicodeEncodeError) as error:
             self._complain(str(error))
             return
-        await self._do(sent)
+        if await self._is_signed_in():
+            await self._do(sent)
+        else:
+            self.drop(SIGNED_OUT)
 
     async def _do(self, sent: Sent) -> None:
         hub = self.hub

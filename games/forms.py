@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from bots.models import BotVersion
 from games.engine import Rules
 from games.engine.shuffle import PLAYER_SEED_MAX
+from games.outcome import MOVE_CHARS, NUMBER_MAX
 
 PRESETS = [
     ("classic", _("Classic: any colours, the game ends at 250")),
@@ -68,5 +69,5 @@ class DealForm(forms.Form):
 class MoveForm(forms.Form):
     """One decision, from a page without its module."""
 
-    id = forms.IntegerField(min_value=1)
-    move = forms.CharField(max_length=8)
+    id = forms.IntegerField(min_value=1, max_value=NUMBER_MAX)
+    move = forms.CharField(max_length=MOVE_CHARS)

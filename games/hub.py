@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 POLL_S = 5.0
 PRESENCE_S = 1.0
 READ_TRIES = 5
+CATCH_UP_MAX = 500  # events; a client that missed more is better served with the table as it is
 BROKEN = 1011
 State = Match.State
 WORDS = {State.OPEN: "open", State.FINISHED: "finished", State.VOID: "void"}
@@ -231,7 +232,9 @@ class Hub:
             self._send_all(self._snapshot_for)
             return
         if self.game is not None and len(self.game.log) > start:
-            self._send_all(lambda viewer: list(self.events(viewer, start)))
+            # A resigned player's game is played to its end in one batch: thousands of events.
+            is_gap = len(self.game.log) - start <= CATCH_UP_MAX
+            self._send_all(lambda viewer: list(self.events(viewer, start)) if is_gap else self._snapshot_for(viewer))
         if state != before:
             self._send_all(lambda viewer: [_text(type="state", state=state)])
 
@@ -283,9 +286,10 @@ class Hub:
         watcher.deliver(_text(type="your_turn", id=decision.id, legal=legal, drawn=drawn, deadline=None))
 
     def catch_up(self, watcher: Watcher, seq: int) -> None:
-        """Send a watcher what he missed after `seq`, or, if that is nothing, the table as it is."""
+        """Send a watcher what he missed after `seq`; the table as it is if that is nothing, or too much."""
         viewer = self.seat_of(watcher)
-        texts = list(self.events(viewer, seq)) or self._snapshot_for(viewer)
+        is_gap = self.game is not None and 0 < len(self.game.log) - seq <= CATCH_UP_MAX
+        texts = list(self.events(viewer, seq)) if is_gap else self._snapshot_for(viewer)
         for text in texts:
             watcher.deliver(text)
         self._ask(watcher)
@@ -300,6 +304,9 @@ class Hub:
 
     def judge(self, seat: int | None, id: int, move: str) -> tuple[str, str] | None:
         """Return why a move cannot be taken as the table stands here, or None; "answered" if it stands already."""
+        is_past = self.game is not None and 1 <= id <= self.game.decisions_made
+        if is_past and self._made(id) == (seat, move):
+            return "answered", ""
         if self.facts is None or self.facts.match.is_over:
             return "finished", "the game is over"
         if self.game is None:
@@ -308,8 +315,8 @@ class Hub:
             )
         if seat is None:
             return "not_your_turn", "you only watch"
-        if 1 <= id <= self.game.decisions_made:
-            return ("answered", "") if self._made(id) == (seat, move) else ("stale", "the table moved on")
+        if is_past:
+            return "stale", "the table moved on"
         decision = self.game.decision
         if decision is None or seat in self.game.faulted:
             return "finished", "the game is over"

@@ -14,9 +14,13 @@ BOT_FAULTS = frozenset(FAULT_KINDS) - PEOPLE_FAULTS
 DETAIL_CHARS = 200
 PRIVATE_CHARS = 4000
 LOG_CHARS = 65_536
+# What people send is held to these before it goes to a worker: what comes back beyond them counts as our failure.
+NUMBER_MAX = 10_000_000
+MOVE_CHARS = 8
 
 Text = Annotated[str, msgspec.Meta(max_length=1_000_000)]
-Number = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
+MoveText = Annotated[str, msgspec.Meta(max_length=MOVE_CHARS)]
 
 
 class BadOutcome(ValueError):
@@ -44,7 +48,7 @@ class Action(msgspec.Struct):
     do: Literal["open", "move", "resign"]
     seat: Annotated[int, msgspec.Meta(ge=0, le=3)] = 0
     id: Number = 0
-    move: Annotated[str, msgspec.Meta(max_length=8)] = ""
+    move: MoveText = ""
 
 
 class Rejection(msgspec.Struct):
@@ -57,7 +61,7 @@ class Rejection(msgspec.Struct):
 class Outcome(msgspec.Struct):
     """What was played: parallel lists of decisions and their milliseconds, faults in order, bots' logs by seat."""
 
-    moves: Annotated[list[Annotated[str, msgspec.Meta(max_length=8)]], msgspec.Meta(max_length=500_000)]
+    moves: Annotated[list[MoveText], msgspec.Meta(max_length=500_000)]
     ms: Annotated[list[Number], msgspec.Meta(max_length=500_000)]
     faults: Annotated[list[ReportedFault], msgspec.Meta(max_length=4)]
     logs: Annotated[list[Text], msgspec.Meta(max_length=4)] = []

@@ -7,8 +7,9 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bots.models import BotVersion
@@ -98,7 +99,10 @@ def table_deal(request: HttpRequest, code: str) -> HttpResponse:
     """Take the person's seed and have the seats drawn and the cards dealt."""
     match = _own_table(request, code)
     form = DealForm(request.POST)
-    if match.state == State.OPEN and form.is_valid():
+    if match.state == State.OPEN and not form.is_valid():
+        for text in form.errors.get("player_seed", ()):
+            messages.error(request, text)
+    elif match.state == State.OPEN:
         try:
             if form.cleaned_data["player_seed"]:
                 tables.set_player_seed(match, request.user, form.cleaned_data["player_seed"])
@@ -175,26 +179,32 @@ def _fault_of(seat: Seat) -> dict[str, Any] | None:
 
 
 @require_safe
-@cache_control(public=True, max_age=3600)
 def match_record(request: HttpRequest, code: str) -> JsonResponse:
     """The whole record of a finished match, `soureh-record/1`; 404 before its end."""
-    return JsonResponse(replay.record(_finished(request, code)), json_dumps_params={"ensure_ascii": False})
+    match = _finished(request, code)
+    return _kept(match, JsonResponse(replay.record(match), json_dumps_params={"ensure_ascii": False}))
 
 
 @require_safe
-@cache_control(public=True, max_age=3600)
 def match_frames(request: HttpRequest, code: str) -> JsonResponse:
     """What the replay steps through: for each hand, or for the one asked for, a list of frames; 404 before the end."""
     match = _finished(request, code)
     hand = request.GET.get("hand", "")
     if not hand:
-        return JsonResponse(replay.all_frames(match), safe=False)
+        return _kept(match, JsonResponse(replay.all_frames(match), safe=False))
     if not (hand.isascii() and hand.isdigit() and len(hand) < 6):
         raise Http404("expected the number of a hand")
     try:
-        return JsonResponse(replay.frames(match, int(hand)), safe=False)
+        return _kept(match, JsonResponse(replay.frames(match, int(hand)), safe=False))
     except IndexError as error:
         raise Http404(str(error)) from error
+
+
+def _kept(match: Match, response: JsonResponse) -> JsonResponse:
+    """Let caches keep what will not change; of a trial, which its owner alone may see, his own browser's only."""
+    whose = "private" if match.kind == Match.Kind.TRIAL else "public"
+    patch_cache_control(response, max_age=3600, **{whose: True})
+    return response
 
 
 def _finished(request: HttpRequest, code: str) -> Match:

@@ -1,6 +1,7 @@
 """Pages of the games room: who may see them, what they do, and that without JavaScript a person can play."""
 
 import re
+from collections import deque
 
 import pytest
 from django.urls import reverse
@@ -46,6 +47,28 @@ def test_table_is_opened_dealt_and_played_to_the_end_without_javascript(mine, ho
     match.refresh_from_db()
     assert (match.state, match.player_seeds) == ("finished", ["mine", ""])
     assert mine.get(page.url).status_code == 200
+
+
+@pytest.mark.parametrize("id", ["10000001", "9" * 30, "-1", "0", "x", "1.5"])
+def test_table_is_not_made_void_by_what_its_player_sends(mine, house, office, id):
+    open_by_form(mine)
+    match = Match.objects.get()
+    mine.post(reverse("table_deal", args=[match.code]))
+    office.deliver()
+    for _ in range(finish.MAX_LOST):
+        mine.post(reverse("table_move", args=[match.code]), {"id": id, "move": "k0"})
+        office.deliver()
+    match.refresh_from_db()
+    assert (match.state, match.lost_attempts) == ("playing", 0)
+
+
+def test_seed_that_is_none_is_refused_in_words(mine, house, office):
+    open_by_form(mine)
+    match = Match.objects.get()
+    page = mine.post(reverse("table_deal", args=[match.code]), {"player_seed": "x" * 65}, follow=True)
+    assert "at most 64 characters" in page.content.decode()
+    match.refresh_from_db()
+    assert (match.state, match.awaits, office.waiting) == ("open", "", deque())
 
 
 @pytest.mark.parametrize(

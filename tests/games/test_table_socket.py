@@ -5,12 +5,14 @@ import json
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
+from channels.auth import AuthMiddlewareStack
 from channels.db import database_sync_to_async as in_thread
 from channels.routing import URLRouter
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
-from games import broker, consumers, dispatch, finish, tables
+from games import broker, consumers, dispatch, finish, hub, tables
 from games.engine import Rules, commitment, record
 from games.live import game_now
 from games.models import Match
@@ -26,8 +28,8 @@ class Client(ApplicationCommunicator):
 
     def __init__(self, code, user=None):
         path = f"/ws/tables/{code}/"
-        scope = {"type": "websocket", "path": path, "headers": [], "query_string": b"", "subprotocols": []}
-        super().__init__(URLRouter(websocket_urlpatterns), scope | {"user": user or AnonymousUser()})
+        self.scope = {"type": "websocket", "path": path, "headers": [], "query_string": b"", "subprotocols": []}
+        super().__init__(URLRouter(websocket_urlpatterns), self.scope | {"user": user or AnonymousUser()})
         self.heard = []
 
     async def connect(self):
@@ -170,6 +172,25 @@ async def test_move_sent_twice_is_acknowledged_and_played_once(dealt, ada, conne
     assert await in_thread(dealt.moves.filter(number=turn["id"]).count)() == 1
 
 
+async def test_move_sent_again_after_the_end_is_acknowledged(dealt, ada, connect, deliver):
+    player = await connect(dealt.code, ada)
+    turn = await player.hear("your_turn")
+    await player.say(type="move", id=turn["id"], move="d")
+    event = await played(player, deliver)
+    while (await player.hear("event", "your_turn"))["type"] == "event":
+        await deliver()
+    await player.say(type="resign")
+    await played(player, deliver)
+    await player.hear("state")
+    late = await connect(dealt.code, ada)
+    for client in (player, late):
+        await client.say(type="move", id=turn["id"], move="d")
+        again = await client.hear("event", "rejected")
+        assert {key: again.get(key) for key in ("type", "seq", "seat", "move")} == {
+            key: event[key] for key in ("type", "seq", "seat", "move")
+        }
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [({"move": "k9"}, "illegal"), ({"id": 999}, "stale"), ({"id": 0}, "stale")],
@@ -215,6 +236,24 @@ async def test_resigning_finishes_the_game_for_everybody(dealt, ada, connect, de
     assert (await spectator.hear("state"))["state"] == "finished"
     await player.say(type="move", id=1, move="d")
     assert (await player.hear("rejected"))["code"] == "finished"
+
+
+async def test_batch_of_very_many_decisions_is_told_as_the_table_as_it_is(
+    ada, house, office, connect, deliver, monkeypatch
+):
+    monkeypatch.setattr("games.hub.CATCH_UP_MAX", 4)
+    match = await in_thread(tables.open_table)(ada, opponents=[house["careful"], house["random"]], rules=SHORT)
+    await in_thread(tables.deal)(match)
+    await deliver()
+    player, spectator = await connect(match.code, ada), await connect(match.code)
+    await player.hear("your_turn")
+    before = await spectator.hear("snapshot")
+    await player.say(type="resign")
+    await played(player, deliver)
+    while (whole := await spectator.hear("snapshot", "event"))["type"] == "event":
+        assert whole["seq"] <= before["seq"] + 4
+    assert (whole["state"], whole["view"]["to_act"]) == ("finished", None)
+    assert (await spectator.hear("state"))["state"] == "finished"
 
 
 async def test_open_table_takes_a_seed_and_comes_into_sight_when_dealt(ada, house, office, connect, deliver):
@@ -355,3 +394,65 @@ async def test_view_of_the_page_equals_the_view_of_the_socket(dealt, ada, connec
     snapshot = await player.hear("snapshot")
     game = await in_thread(game_now)(dealt)
     assert snapshot["view"] == json.loads(json.dumps(game.view(snapshot["you"])))
+
+
+class SignedIn(Client):
+    """A socket behind the site's own session middleware, opened with a browser's cookie."""
+
+    def __init__(self, code, browser):
+        super().__init__(code)
+        cookie = f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
+        scope = {key: value for key, value in self.scope.items() if key != "user"} | {
+            "headers": [(b"cookie", cookie.encode())]
+        }
+        ApplicationCommunicator.__init__(self, AuthMiddlewareStack(URLRouter(websocket_urlpatterns)), scope)
+
+    async def closed(self):
+        """Return the code with which the server hangs up."""
+        while (output := await self.receive_output(10))["type"] != "websocket.close":
+            pass
+        return output["code"]
+
+
+def log_out(browser, ada):
+    browser.post("/accounts/logout/")
+
+
+def suspend(browser, ada):
+    type(ada).objects.filter(pk=ada.pk).update(is_active=False)
+
+
+@pytest.mark.parametrize("leave", [log_out, suspend])
+@pytest.mark.parametrize("is_talking", [True, False], ids=["talking", "silent"])
+async def test_player_who_is_logged_out_neither_plays_nor_sees_on(
+    dealt, ada, client, deliver, office, monkeypatch, leave, is_talking
+):
+    monkeypatch.setattr(consumers, "LOOK_AGAIN_S", 60 if is_talking else 0.1)
+    await in_thread(client.force_login)(ada)
+    player = SignedIn(dealt.code, client)
+    assert await player.connect()
+    turn = await player.hear("your_turn")
+    await player.say(type="since", seq=0)
+    assert (await player.hear("your_turn"))["id"] == turn["id"]
+    await in_thread(leave)(client, ada)
+    if is_talking:
+        await player.say(type="move", id=turn["id"], move=turn["legal"][0])
+    assert await player.closed() == consumers.SIGNED_OUT
+    await player.disconnect()
+    assert not office.waiting and not await in_thread(tables.moves_of)(dealt, turn["id"] - 1)
+
+
+async def test_client_that_missed_very_much_gets_the_table_as_it_is(dealt, ada, connect, deliver, monkeypatch):
+    monkeypatch.setattr(hub, "CATCH_UP_MAX", 2)
+    player = await connect(dealt.code, ada)
+    turn = await player.hear("your_turn")
+    await player.say(type="move", id=turn["id"], move="d")
+    await played(player, deliver)
+    while player.heard[-1]["type"] != "your_turn":
+        await deliver()
+        await player.hear("event", "your_turn")
+    await player.say(type="since", seq=0)
+    seq = (await player.hear("snapshot", "event"))["seq"]
+    assert player.heard[-1]["type"] == "snapshot" and seq > 2
+    await player.say(type="since", seq=seq - 2)
+    assert [(await player.hear("snapshot", "event"))["seq"] for _ in range(2)] == [seq - 1, seq]
