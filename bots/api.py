@@ -11,14 +11,16 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import mixins, parsers, permissions, serializers, status, viewsets
 from rest_framework.exceptions import APIException, NotFound
-from rest_framework.pagination import CursorPagination
+from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import UserRateThrottle
 
 from bots.models import Bot, BotVersion
+from bots.parsers import JSONParser
 from bots.uploads import UploadError
 from bots.versions import (
+    PUBLIC_STATES,
     NameRefused,
     PausedError,
     QuotaError,
@@ -30,8 +32,6 @@ from bots.versions import (
 )
 
 PASTED_FILE_NAME = "bot.py"
-# What others may know of: versions that passed their trial. The rest is between the owner and the site.
-PUBLIC_STATES = (BotVersion.State.READY, BotVersion.State.SET_ASIDE)
 REFUSALS = {PausedError: (503, "paused"), QuotaError: (429, "quota"), NameRefused: (400, "name")}
 
 
@@ -42,6 +42,13 @@ class Pages(CursorPagination):
     max_page_size = 200
     page_size_query_param = "limit"
     ordering = "-id"
+
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        """Return the cursor of the address. One with a NUL, which no database takes everywhere, is not found."""
+        cursor = super().decode_cursor(request)
+        if cursor is not None and "\0" in str(cursor.position):
+            raise NotFound(self.invalid_cursor_message)
+        return cursor
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
         """Return the page; a cursor that somebody made up is not found, like one that cannot be read."""
@@ -168,7 +175,7 @@ class BotPages(Pages):
     ordering = "name"
 
 
-UPLOAD_PARSERS = [parsers.MultiPartParser, parsers.FormParser, parsers.JSONParser]
+UPLOAD_PARSERS = [parsers.MultiPartParser, parsers.FormParser, JSONParser]
 SLUG = OpenApiParameter("bot", str, OpenApiParameter.PATH, description="The bot's slug.")
 
 

@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 
 QUOTA_WINDOW = timedelta(hours=24)
 NAME_MIN, NAME_MAX = 2, 32
+# What others may know of: versions that passed their trial. The rest is between the owner and the site.
+PUBLIC_STATES = (BotVersion.State.READY, BotVersion.State.SET_ASIDE)
 # What stands at these addresses below /bots/ is a page of the site, not a bot.
 RESERVED_SLUGS = frozenset({"kit", "new", "upload"})
 

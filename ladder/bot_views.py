@@ -13,12 +13,14 @@ from django.utils.timezone import localtime
 from django.views.decorators.http import require_safe
 
 from bots.models import Bot, BotVersion
+from bots.versions import PUBLIC_STATES
 from ladder.history import Listing, is_owner
 from ladder.models import Entry, Ladder, RatingChange
 
 CHART_POINTS = 150
 BOTS_SHOWN = 50
 VERSIONS_SHOWN = 20
+NEWEST = Max("versions__number", filter=Q(versions__state__in=PUBLIC_STATES))
 
 
 @require_safe
@@ -27,7 +29,8 @@ def bot(request: HttpRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(Bot.objects.select_related("owner"), slug=slug)
     entries = list(found.entries.select_related("ladder").order_by("ladder"))
     is_own = is_owner(request.user, found)
-    versions = list(found.versions.defer("source").order_by("-number")[: VERSIONS_SHOWN + 1])
+    known = found.versions.all() if is_own else found.versions.filter(state__in=PUBLIC_STATES)
+    versions = list(known.defer("source").order_by("-number")[: VERSIONS_SHOWN + 1])
     context = {
         "bot": found,
         "is_own": is_own,
@@ -53,7 +56,7 @@ def bot_list(request: HttpRequest) -> HttpResponse:
         bots = bots.filter(name__icontains=wanted)
     if after:
         bots = bots.filter(folded__gt=after.lower())
-    found = list(bots.annotate(newest=Max("versions__number"))[: BOTS_SHOWN + 1])
+    found = list(bots.annotate(newest=NEWEST)[: BOTS_SHOWN + 1])
     context = {
         "bots": found[:BOTS_SHOWN],
         "wanted": wanted,
@@ -68,7 +71,7 @@ def person(request: HttpRequest, username: str) -> HttpResponse:
     """One person by public name: bots, where they stand, matches at tables. Never an address."""
     people = get_user_model().objects.filter(is_active=True).only("pk", "username", "date_joined")
     found = get_object_or_404(people, username=username)
-    bots = found.bots.prefetch_related(_standing_entries()).annotate(newest=Max("versions__number")).order_by("name")
+    bots = found.bots.prefetch_related(_standing_entries()).annotate(newest=NEWEST).order_by("name")
     context = {
         "person": found,
         "is_self": request.user.pk == found.pk,

@@ -250,9 +250,31 @@ def test_bot_shows_versions_chart_and_matches(client: Client, ada) -> None:
         rate(pairing.pk)
     page = text(client, reverse("bot", args=[entry.bot.slug]))
     assert "Rating of Mim in" in page and "over 3 points" in page
-    assert "Version 2" in page and "trial failed" in page
+    assert "Version 1" in page and "Version 2" not in page and "trial failed" not in page
     assert page.count('class="match-row"') == 3
     assert "/versions/2/" not in page  # what it leads to is the owner's
+
+
+def test_version_that_has_not_passed_is_between_its_owner_and_the_site(client: Client, by_ada: Client, ada) -> None:
+    bot = make_bot(ada, name="Tern")
+    make_version(bot, number=7, state="failed")
+    make_version(bot, number=8, state="trial")
+    page, own = text(client, f"/bots/{bot.slug}/"), text(by_ada, f"/bots/{bot.slug}/")
+    assert "Version 1" in page and "Version 7" not in page and "Version 8" not in page
+    assert "Version 7" in own and "Version 8" in own
+    assert '<td class="num wide-only">1</td>' in text(client, "/bots/?q=Tern")
+
+
+@pytest.mark.parametrize(("kind", "whose"), [("ranked", "public"), ("trial", "private")])
+def test_record_of_a_trial_is_kept_by_no_cache_but_its_owners(by_ada: Client, ada, kind: str, whose: str) -> None:
+    ladder = make_ladder()
+    _, match = make_pairing(ladder, make_entries(ladder, 2, owner=ada))
+    finish_one(match)
+    Match.objects.filter(pk=match.pk).update(kind=kind)
+    for name in ("record.json", "replay.json", "replay.json?hand=1"):
+        answer = by_ada.get(f"/matches/{match.code}/{name}")
+        assert answer.status_code == 200
+        assert set(answer.headers["Cache-Control"].split(", ")) == {"max-age=3600", whose}
 
 
 def test_bot_shows_its_owner_forms_and_versions_to_open(by_ada: Client, ada) -> None:
