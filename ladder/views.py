@@ -61,15 +61,18 @@ def ladder_list(request: HttpRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     """Standings, the next round, what is being played and what has been; the reader's own bots."""
-    found = get_object_or_404(Ladder, slug=slug)
-    count = found.entries.exclude(state=Entry.State.WITHDRAWN).count()
-    page = Paginator(range(count), SHOWN).get_page(request.GET.get("page"))
+    counted = Ladder.objects.annotate(
+        standing_count=Count("entries", filter=~Q(entries__state=Entry.State.WITHDRAWN)),
+        active_count=Count("entries", filter=Q(entries__state=Entry.State.ACTIVE)),
+    )
+    found = get_object_or_404(counted, slug=slug)
+    page = Paginator(range(found.standing_count), SHOWN).get_page(request.GET.get("page"))
     entries = list(standings(found, viewer=request.user, page=page.number))
     context = {
         "ladder": found,
         "page": page,
         "rows": _standing_rows(found, entries, request.user),
-        "why_waiting": _why_waiting(found),
+        "why_waiting": _why_waiting(found, found.active_count),
     } | _matches(found)
     if _is_update(request):
         return render(request, "ladder/_ladder.html", context)
@@ -82,7 +85,9 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
 def register(request: HttpRequest, slug: str) -> HttpResponse:
     """Enter one of the reader's bots into the ladder."""
     found = get_object_or_404(Ladder, slug=slug)
-    bot = get_object_or_404(Bot, slug=request.POST.get("bot", ""), owner=request.user)
+    # PostgreSQL takes no NUL, and no slug holds a space.
+    slug_of_bot = request.POST.get("bot", "").replace("\0", " ")
+    bot = get_object_or_404(Bot, slug=slug_of_bot, owner=request.user)
     try:
         registration.register(request.user, bot, found)
     except NotRegistered as reason:
@@ -181,13 +186,13 @@ def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[
     ]
 
 
-def _why_waiting(found: Ladder) -> str:
+def _why_waiting(found: Ladder, active: int) -> str:
     """Say why no round may come, or an empty string. Owners are not told apart here."""
     if not found.is_open:
         return _("This ladder is closed: no rounds are held.")
     if note := pause_note("rounds"):
         return note
-    missing = found.seats - found.entries.filter(state=Entry.State.ACTIVE)[: found.seats].count()
+    missing = found.seats - active
     if missing > 0:
         text = ngettext("A round needs %(count)d more bot here.", "A round needs %(count)d more bots here.", missing)
         return text % {"count": missing}

@@ -10,7 +10,7 @@ import itertools
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,6 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.cache import caches
 from django.shortcuts import get_object_or_404
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from games import broker, tables
@@ -32,6 +31,7 @@ from games.engine import Game, Rules, fixed_seats, record
 from games.engine.shuffle import Shuffler
 from games.models import Match, Move, Record
 from soureh_site.sockets import websocket_urlpatterns
+from tests.addresses import addresses
 from tests.games.conftest import Office
 from tests.ladder.rows import make_entries, make_ladder, make_pairing
 from tests.people import person, uploaded
@@ -169,12 +169,16 @@ class Ear(ApplicationCommunicator):
             if message.get("type") != "presence":
                 self.heard.append(message or output)
 
-    async def take_until(self, seq: int) -> None:
-        """Take in what comes until the table has come to `seq`."""
-        while not self.heard or not isinstance(self.heard[-1], dict) or self.heard[-1].get("seq", 0) < seq:
+    async def take_until(self, is_last: Callable[[dict[str, Any]], bool]) -> None:
+        """Take in what comes until a message that `is_last` has come."""
+        while not isinstance(self.heard[-1], dict) or not is_last(self.heard[-1]):
             message = json.loads((await self.receive_output(10))["text"])
             if message["type"] != "presence":
                 self.heard.append(message)
+
+    async def take_until_seq(self, seq: int) -> None:
+        """Take in what comes until the table has come to `seq`."""
+        await self.take_until(lambda message: message.get("seq", 0) >= seq)
 
     async def ask_again(self) -> None:
         """Ask for everything from the start, and try what is refused."""
@@ -251,7 +255,7 @@ async def listen(house: House, viewers: tuple[str, ...], office: Office) -> dict
     await office.deliver_beside()
     game = Game(RULES, 2, SEED)
     # One batch at a time: two that are read together are told together, which is no secret but a difference.
-    await ears[viewers[0], paths[0]].take_until(seq=1)
+    await ears[viewers[0], paths[0]].take_until_seq(1)
     for _ in range(ENOUGH):
         decision, move = game.decision, quiet_move(game)
         assert decision is not None
@@ -259,13 +263,15 @@ async def listen(house: House, viewers: tuple[str, ...], office: Office) -> dict
         await in_thread(tables.decide)(match, decision.seat, id=decision.id, move=move)
         await office.deliver_beside()
         game.play(move)
-        await ears[viewers[0], paths[0]].take_until(seq=game.decisions_made + 1)
+        await ears[viewers[0], paths[0]].take_until_seq(game.decisions_made + 1)
     opened = [ear for ear in ears.values() if ear.heard[0] == "websocket.accept"]
     await asyncio.gather(*(ear.take(0.2) for ear in opened))
     for ear in opened:
         if "tables" in ear.scope["path"]:
             await ear.ask_again()
-    await asyncio.gather(*(ear.take(0.4) for ear in opened))
+            # The dance is what was said last, and is an error wherever it is said.
+            await ear.take_until(lambda message: message["type"] == "error")
+    await asyncio.gather(*(ear.take(0.2) for ear in opened))
     for ear in opened:
         await ear.close()
     assert (await in_thread(Match.objects.get)(pk=house.table.pk)).decisions == ENOUGH
@@ -300,37 +306,6 @@ def steady(text: str) -> str:
     text = re.sub(r'(value=")\d\d:\d\d:\d\d"', r"\1now", text)
     # The second factor's secret, drawn when its page is asked for.
     return re.sub(r"data:image/svg\+xml;[^\"']+|\b[A-Z2-7]{32}\b", "secret", text)
-
-
-def addresses(fill: dict[str, list[Any]]) -> list[str]:
-    """Return every address of the URLconf, its gaps filled in all ways that `fill` knows."""
-    found: list[str] = []
-    for pattern in patterns(get_resolver().url_patterns):
-        gaps = re.findall(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>", pattern)
-        names = [one or other for one, other in gaps]
-        missing = [name for name in names if name not in fill]
-        assert not missing, f"expected to know what to fill in for {missing} of {pattern}"
-        for values in itertools.product(*(fill[name] for name in names)):
-            found.append("/" + filled(pattern, dict(zip(names, values, strict=True))))
-    return sorted(set(found))
-
-
-def patterns(entries: Any, before: str = "") -> list[str]:
-    """Return the patterns of a URLconf, those of included ones with what stands before them."""
-    found: list[str] = []
-    for entry in entries:
-        if isinstance(entry, URLResolver):
-            found += patterns(entry.url_patterns, before + str(entry.pattern))
-        elif isinstance(entry, URLPattern):
-            found.append(before + str(entry.pattern))
-    return found
-
-
-def filled(pattern: str, values: dict[str, Any]) -> str:
-    """Return an address that matches a path or a regular expression of a URLconf."""
-    text = re.sub(r"<(?:\w+:)?(\w+)>", lambda gap: str(values[gap[1]]), re.sub(r"\(\?P<(\w+)>", r"(?P=\1)(", pattern))
-    text = re.sub(r"\(\?P=(\w+)\)\((?:[^()]|\([^()]*\))*\)", lambda gap: str(values[gap[1]]), text)
-    return re.sub(r"\(\?!(?:[^()]|\([^()]*\))*\)", "", text).replace("^", "").replace("$", "").replace("\\", "")
 
 
 def flatten(tree: Any, path: str = "") -> dict[str, Any]:
