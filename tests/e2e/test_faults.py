@@ -88,11 +88,15 @@ class Visitor:
 
     def post(self, path: str, **fields: str) -> tuple[int, str, str]:
         """Send the form at `path`; return status, text and final path."""
-        _, page, _ = self.get(path)
+        return self.post_from(path, path, **fields)
+
+    def post_from(self, page_path: str, path: str, **fields: str) -> tuple[int, str, str]:
+        """Send a form that stands on another page to `path`; return status, text and final path."""
+        _, page, _ = self.get(page_path)
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
         assert token, page
         data = urllib.parse.urlencode({"csrfmiddlewaretoken": token[1], **fields}).encode()
-        return self._open(urllib.request.Request(self.url + path, data, {"Referer": self.url + path}))
+        return self._open(urllib.request.Request(self.url + path, data, {"Referer": self.url + page_path}))
 
     def _open(self, request: urllib.request.Request) -> tuple[int, str, str]:
         try:
