@@ -100,6 +100,38 @@ def test_newcomer_uploads_the_readme_bot_and_steps_through_its_first_match(
     assert "step" in where.inner_text().lower()
 
 
+def test_syntax_error_is_told_with_line_and_column_where_the_reader_is(
+    page: Any, live_site: Site, tmp_path: Path
+) -> None:
+    bot = tmp_path / "broken.py"
+    bot.write_text("import soureh_bot\n\n\ndef choose(turn)\n    return 'd'\n")
+    sign_up(page, live_site, "hasty")
+    upload(page, live_site, "Broken", bot)
+    alert = page.locator("main [role=alert]")
+    alert.wait_for()
+    assert "Syntax error in broken.py, line 4, column 17: expected ':'" in alert.inner_text()
+    assert "4  def choose(turn)" in alert.inner_text()
+    assert alert.evaluate("alert => alert === document.activeElement"), "a screen reader starts here"
+    assert page.title().startswith("Error: ")
+    described = page.locator("[name=file]").evaluate(
+        "file => document.getElementById(file.getAttribute('aria-describedby')).innerText"
+    )
+    assert "line 4, column 17" in described
+    assert page.input_value("[name=name]") == "Broken"
+    assert page.input_value("[name=source]") == bot.read_text()
+
+
+def test_refused_form_puts_the_reader_at_its_first_mistake(page: Any, live_site: Site) -> None:
+    page.goto(live_site.url + "/accounts/signup/")
+    page.fill("[name=email]", "short@example.org")
+    page.fill("[name=username]", "short.")
+    page.fill("[name=password1]", "123")
+    page.click("main button.button-primary")
+    page.wait_for_selector("[name=username][aria-invalid=true]")
+    assert page.evaluate("document.activeElement.name") == "username"
+    assert page.title().startswith("Error: ")
+
+
 def test_person_plays_a_whole_game_by_clicking(page: Any, live_site: Site) -> None:
     sign_up(page, live_site, "clicker")
     page.goto(live_site.url + "/tables/new/")

@@ -122,11 +122,17 @@ function localiseTimes(within = document) {
   }
 }
 
+/** A refused form puts its reader where it says why: what a page holds from the start is not read out by itself. */
+function goToMistake() {
+  document.querySelector("main .message-error[role=alert][tabindex], main [aria-invalid=true]")?.focus();
+}
+
 const settings = document.querySelector("[data-settings]");
 if (settings) setUpSettings(settings);
 setUpMenus();
 setUpPending();
 setUpClicks();
 localiseTimes();
+goToMistake();
 tickCountdowns();
 setInterval(tickCountdowns, 500);
