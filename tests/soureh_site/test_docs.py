@@ -1,6 +1,9 @@
 """What the documents say is what the files are."""
 
+import os
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -41,6 +44,18 @@ def test_documents_link_to_files_that_are_there(document):
 def test_deployed_sandbox_user_may_do_what_the_embedded_one_may():
     users = (ROOT / "deploy" / "redis-users.acl").read_text()
     assert f"resetchannels {SANDBOX_KEYS} {SANDBOX_COMMANDS}\n" in users
+
+
+@pytest.mark.parametrize("name", ["site.env", "sandbox.env"])
+def test_deployed_settings_are_the_same_to_a_shell_and_to_systemd(name):
+    path = ROOT / "deploy" / name
+    written = dict(re.findall(r"^([A-Z_]+)=(.*)$", path.read_text(), re.MULTILINE))
+    script = f"set -aeu; . {shlex.quote(str(path))}; env"
+    seen = subprocess.run(["sh", "-c", script], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
+    assert seen.returncode == 0, seen.stderr
+    assert written and {f"{key}={value.strip(chr(39))}" for key, value in written.items()} <= set(
+        seen.stdout.split("\n")
+    )
 
 
 def test_deployed_workers_of_bots_get_no_secret_of_the_site():
