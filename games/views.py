@@ -101,7 +101,7 @@ def table_deal(request: HttpRequest, code: str) -> HttpResponse:
     form = DealForm(request.POST)
     if match.state == State.OPEN and not form.is_valid():
         for text in form.errors.get("player_seed", ()):
-            messages.error(request, text)
+            messages.error(request, str(text))
     elif match.state == State.OPEN:
         try:
             if form.cleaned_data["player_seed"]:

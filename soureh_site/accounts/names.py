@@ -48,7 +48,10 @@ def is_taken(name: str, *, but: int | None = None) -> bool:
     from soureh_site.accounts.models import User  # the model itself needs `name_key`
 
     key = name_key(name)
-    return User.objects.filter(name_key=key).exclude(pk=but).exists() or Bot.objects.filter(name_key=key).exists()
+    people = User.objects.filter(name_key=key)
+    if but is not None:
+        people = people.exclude(pk=but)
+    return people.exists() or Bot.objects.filter(name_key=key).exists()
 
 
 def _is_allowed(char: str) -> bool:

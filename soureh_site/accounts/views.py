@@ -11,8 +11,10 @@ class SignupView(AllauthSignupView):
 
     def form_valid(self, form: SignupForm) -> HttpResponse:
         """Make the account; show the form again if its name or address has just been taken."""
+        answer: HttpResponse
         try:
-            return super().form_valid(form)
+            answer = super().form_valid(form)
         except TakenMeanwhile:
             # Without errors it was an address of which nobody may learn that it is in use: its owner gets a mail.
-            return self.form_invalid(form) if form.errors else super().form_valid(form)
+            answer = self.form_invalid(form) if form.errors else super().form_valid(form)
+        return answer
