@@ -1,19 +1,26 @@
 """Read settings from the environment; a bad value raises with its variable's name and what was expected.
 
-A value is never repeated in a message unless it is a number, a flag or a choice: addresses hold passwords.
+A value is never repeated in a message if it may hold a password: addresses of servers and keys.
 An empty variable counts as one that is not given.
 """
 
 import os
+import re
 from collections.abc import Callable, Sequence
+from email.utils import parseaddr
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.validators import validate_email
 from environs import Env, EnvError
 
 _env = Env()
 MAIL_SCHEMES = ("smtp", "submission", "smtps", "smtp+tls", "smtp+ssl")
+HOST = re.compile(r"\*|\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\]", re.ASCII)
+ORIGIN = re.compile(r"https?://(\*\.)?([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?", re.ASCII)
+SECRET_LEAST = 32
 DATABASE_ENGINES = ("django.db.backends.sqlite3", "django.db.backends.postgresql")
 
 
@@ -22,9 +29,44 @@ def text(name: str, default: str = "") -> str:
     return os.environ.get(name) or default
 
 
-def names(name: str, default: Sequence[str] = ()) -> list[str]:
-    """Return a list that is written with commas."""
-    return [part for item in text(name).split(",") if (part := item.strip())] or list(default)
+def folder(name: str, default: Path) -> Path:
+    """Return a folder that can be written to, made if it is not there."""
+    path = Path(text(name) or default).resolve()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        raise _bad(name, "a folder that is there or can be made", str(path)) from None
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise _bad(name, "a folder that can be written to", str(path))
+    return path
+
+
+def secret(name: str) -> str:
+    """Return a key that cannot be guessed, or an empty string if none is given."""
+    value = text(name)
+    if value and len(value) < SECRET_LEAST:
+        raise _bad(name, f"at least {SECRET_LEAST} characters")
+    return value
+
+
+def hosts(name: str, default: Sequence[str]) -> list[str]:
+    """Return names of hosts, written with commas."""
+    return _list(name, HOST, "names such as soureh.example.org, with commas, without https:// and port") or [*default]
+
+
+def origins(name: str) -> list[str]:
+    """Return origins of other sites, written with commas."""
+    return _list(name, ORIGIN, "origins such as https://other.example.org, with commas")
+
+
+def sender(name: str, default: str) -> str:
+    """Return an address for the From line of a mail."""
+    value = text(name, default)
+    try:
+        validate_email(parseaddr(value)[1])
+    except ValidationError:
+        raise _bad(name, "an address such as Soureh <soureh@example.org>", value) from None
+    return value
 
 
 def flag(name: str, default: bool) -> bool:
@@ -32,11 +74,11 @@ def flag(name: str, default: bool) -> bool:
     return _read(_env.bool, name, "yes or no", is_shown=True) if text(name) else default
 
 
-def number(name: str, default: int, *, least: int) -> int:
-    """Return a whole number of at least `least`."""
-    expected = f"a whole number of at least {least}"
+def number(name: str, default: int, *, least: int, most: int) -> int:
+    """Return a whole number from `least` to `most`."""
+    expected = f"a whole number from {least} to {most}"
     value = _read(_env.int, name, expected, is_shown=True) if text(name) else default
-    if value < least:
+    if not least <= value <= most:
         raise _bad(name, expected, text(name))
     return value
 
@@ -80,6 +122,15 @@ def mail(name: str) -> dict[str, Any]:
     if not value.get("EMAIL_HOST") or text(name).partition("://")[0] not in MAIL_SCHEMES:
         raise _bad(name, expected)
     return {key: found for key, found in value.items() if key != "EMAIL_FILE_PATH"}
+
+
+def _list(name: str, item: re.Pattern[str], expected: str) -> list[str]:
+    """Return the parts of a list that is written with commas, each of them an `item`."""
+    parts = [part for written in text(name).split(",") if (part := written.strip())]
+    for part in parts:
+        if not item.fullmatch(part):
+            raise _bad(name, expected, part)
+    return parts
 
 
 def _host_of(parts: Any) -> str | None:

@@ -17,8 +17,7 @@ from soureh_site import broker, environment, logs
 django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR = Path(environment.text("SOUREH_VAR") or BASE_DIR / "var").resolve()
-VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
+VAR = environment.folder("SOUREH_VAR", BASE_DIR / "var")
 
 
 def _kept_secret_key() -> str:
@@ -37,10 +36,10 @@ def _kept_secret_key() -> str:
     return path.read_text().strip()
 
 
-SECRET_KEY = environment.text("SECRET_KEY") or _kept_secret_key()
+SECRET_KEY = environment.secret("SECRET_KEY") or _kept_secret_key()
 DEBUG = environment.flag("DEBUG", False)
-ALLOWED_HOSTS = environment.names("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
-CSRF_TRUSTED_ORIGINS = environment.names("CSRF_TRUSTED_ORIGINS")
+ALLOWED_HOSTS = environment.hosts("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = environment.origins("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -181,7 +180,7 @@ ACCOUNT_SESSION_REMEMBER = True
 MAIL = environment.mail("EMAIL_URL")
 globals().update(MAIL or {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"})
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if MAIL else "optional"
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = environment.text("DEFAULT_FROM_EMAIL", "Soureh <soureh@localhost>")
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = environment.sender("DEFAULT_FROM_EMAIL", "Soureh <soureh@localhost>")
 EMAIL_TIMEOUT = 10
 
 # Behind HTTPS. The proxy in front must set X-Forwarded-Proto itself; deploy/ has examples that do.
@@ -275,9 +274,9 @@ SPECTACULAR_SETTINGS = {
 }
 
 # Playing. Times in seconds unless the name says otherwise.
-UPLOADS_PER_DAY = environment.number("UPLOADS_PER_DAY", 20, least=1)
-ROUND_S = environment.number("ROUND_S", 60, least=5)
-SHOWCASE_PACE_MS = environment.number("SHOWCASE_PACE_MS", 1500, least=50)
-SANDBOX_SLOTS = environment.number("SANDBOX_SLOTS", max(1, (os.cpu_count() or 2) - 1), least=1)
+UPLOADS_PER_DAY = environment.number("UPLOADS_PER_DAY", 20, least=1, most=10_000)
+ROUND_S = environment.number("ROUND_S", 60, least=5, most=7 * 86400)
+SHOWCASE_PACE_MS = environment.number("SHOWCASE_PACE_MS", 1500, least=50, most=60_000)
+SANDBOX_SLOTS = environment.number("SANDBOX_SLOTS", max(1, (os.cpu_count() or 2) - 1), least=1, most=1024)
 HEARTBEAT_LOST_S = 20
 TABLE_IDLE_S = 30 * 60

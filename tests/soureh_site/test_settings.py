@@ -2,22 +2,36 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "hunter2-is-secret"
 BAD = [
     ("DEBUG", "maybe", "yes or no"),
     ("HTTPS", "2", "yes or no"),
-    ("ROUND_S", "soon", "a whole number of at least 5"),
-    ("ROUND_S", "4", "a whole number of at least 5"),
-    ("UPLOADS_PER_DAY", "0", "a whole number of at least 1"),
-    ("SANDBOX_SLOTS", "1.5", "a whole number of at least 1"),
-    ("SHOWCASE_PACE_MS", "-50", "a whole number of at least 50"),
+    ("ROUND_S", "soon", "a whole number from 5 to 604800"),
+    ("ROUND_S", "4", "a whole number from 5 to 604800"),
+    ("UPLOADS_PER_DAY", "0", "a whole number from 1 to 10000"),
+    ("SANDBOX_SLOTS", "1.5", "a whole number from 1 to 1024"),
+    ("SANDBOX_SLOTS", "100000", "a whole number from 1 to 1024"),
+    ("ROUND_S", "9" * 20, "a whole number from 5 to 604800"),
+    ("SHOWCASE_PACE_MS", "-50", "a whole number from 50 to 60000"),
+    ("SECRET_KEY", "CHANGE-ME", "at least 32 characters"),
+    ("SOUREH_VAR", "/dev/null", "a folder"),
+    ("SOUREH_VAR", "/proc/no-such", "a folder"),
+    ("ALLOWED_HOSTS", "https://soureh.example.org", "names such as"),
+    ("ALLOWED_HOSTS", "soureh.example.org:8000", "names such as"),
+    ("ALLOWED_HOSTS", "soureh.example.org other", "names such as"),
+    ("CSRF_TRUSTED_ORIGINS", "other.example.org", "origins such as"),
+    ("CSRF_TRUSTED_ORIGINS", "https://other.example.org/path", "origins such as"),
+    ("DEFAULT_FROM_EMAIL", "nobody", "an address such as"),
+    ("DEFAULT_FROM_EMAIL", "Soureh <soureh", "an address such as"),
     ("LOG_LEVEL", "loud", "one of DEBUG, INFO, WARNING, ERROR"),
     ("DATABASE_URL", f"mysql://u:{SECRET}@host/name", "postgresql://"),
     ("DATABASE_URL", f"postgresql://u:{SECRET}@host:port/name", "postgresql://"),
@@ -50,29 +64,23 @@ def read(folder: Path, *names: str, **environment: str) -> dict:
 
 
 @pytest.mark.parametrize(("name", "value", "expected"), BAD, ids=[f"{name}-{n}" for n, (name, *_) in enumerate(BAD)])
-def test_settings_refuse_a_bad_value_by_name(name, value, expected, monkeypatch):
-    from django.core.exceptions import ImproperlyConfigured
-
-    from soureh_site import environment
-
+def test_settings_refuse_a_bad_value_by_name(tmp_path, monkeypatch, name, value, expected):
+    monkeypatch.setenv("SOUREH_VAR", str(tmp_path))
     monkeypatch.setenv(name, value)
-    ask = {
-        "DEBUG": lambda: environment.flag(name, False),
-        "HTTPS": lambda: environment.flag(name, False),
-        "ROUND_S": lambda: environment.number(name, 60, least=5),
-        "UPLOADS_PER_DAY": lambda: environment.number(name, 20, least=1),
-        "SANDBOX_SLOTS": lambda: environment.number(name, 1, least=1),
-        "SHOWCASE_PACE_MS": lambda: environment.number(name, 1500, least=50),
-        "LOG_LEVEL": lambda: environment.choice(name, "INFO", ["DEBUG", "INFO", "WARNING", "ERROR"]),
-        "DATABASE_URL": lambda: environment.database(name, {}),
-        "REDIS_URL": lambda: environment.redis_address(name, "redis://x/0"),
-        "SANDBOX_REDIS_URL": lambda: environment.redis_address(name, "redis://x/0"),
-        "EMAIL_URL": lambda: environment.mail(name),
-    }[name]
     with pytest.raises(ImproperlyConfigured) as refused:
-        ask()
+        runpy.run_path(str(ROOT / "soureh_site" / "settings.py"))
     assert str(refused.value).startswith(f"{name}: expected {expected}")
-    assert SECRET not in str(refused.value) and refused.value.__cause__ is None
+    assert SECRET not in str(refused.value)
+    assert refused.value.__cause__ is None and (refused.value.__suppress_context__ or not refused.value.__context__)
+
+
+def test_lists_of_hosts_and_origins_are_taken(tmp_path):
+    given = {
+        "ALLOWED_HOSTS": "soureh.example.org, .example.net,[::1],10.0.0.7,*",
+        "CSRF_TRUSTED_ORIGINS": "https://other.example.org,http://localhost:8080,https://*.example.net",
+    }
+    seen = read(tmp_path, *given, **given)
+    assert seen == {name: [part.strip() for part in value.split(",")] for name, value in given.items()}
 
 
 @pytest.mark.parametrize(
