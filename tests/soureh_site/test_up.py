@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 
 import pytest
@@ -68,6 +69,24 @@ def test_a_taken_port_is_named(tmp_path):
         site.port = taken.getsockname()[1]
         with pytest.raises(AssertionError, match=f"port {site.port} cannot be used"):
             site.start()
+
+
+@pytest.mark.parametrize("port", ["0", "-1", "65536", "http"])
+def test_a_port_that_is_none_is_named(tmp_path, port):
+    done = subprocess.run(
+        [sys.executable, "manage.py", "up", "--port", port],
+        env=Site(tmp_path).environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "argument --port" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_up_is_ready_where_its_own_address_is_no_allowed_host(tmp_path):
+    with Site(tmp_path, ALLOWED_HOSTS="soureh.example.org") as site, pytest.raises(urllib.error.HTTPError, match="400"):
+        urllib.request.urlopen(f"{site.url}/healthz")
 
 
 def test_sandboxed_workers_hold_no_secret(up):

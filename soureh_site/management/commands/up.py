@@ -47,7 +47,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take the port."""
-        parser.add_argument("--port", type=int, default=8000, help="port on 127.0.0.1 (default: 8000)")
+        parser.add_argument("--port", type=_port, default=8000, help="port on 127.0.0.1 (default: 8000)")
 
     def handle(self, *, port: int, **_: Any) -> None:
         """Start, stay, stop; CommandError (status 1) if something keeps failing."""
@@ -124,8 +124,11 @@ class Command(BaseCommand):
             time.sleep(0.2)
 
     def _is_healthy(self) -> bool:
+        # By a name under which the site answers, which its own address need not be.
+        name = settings.ALLOWED_HOSTS[0].lstrip(".").replace("*", HOST)
+        asked = urllib.request.Request(self.address + "healthz", headers={"Host": name})
         try:
-            with urllib.request.urlopen(self.address + "healthz", timeout=5) as answer:
+            with urllib.request.urlopen(asked, timeout=5) as answer:
                 return bool(answer.status == 200)
         except (OSError, urllib.error.URLError):
             return False
@@ -167,6 +170,14 @@ def _log_to_file(path: Path) -> None:
 
 def _interrupt(*_: Any) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def _port(written: str) -> int:
+    """Return the number of a port that one can listen on."""
+    port = int(written)
+    if not 1 <= port <= 65535:
+        raise ValueError(f"expected 1 to 65535: {port}")
+    return port
 
 
 def _require_free(port: int) -> None:
