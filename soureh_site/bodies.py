@@ -16,7 +16,7 @@ HAS_NUL = "An address holds no NUL character."
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
+App = Callable[[Any, Receive, Any], Awaitable[None]]
 
 
 def bounded(app: App) -> App:
