@@ -529,23 +529,6 @@ def test_hostile_names_are_shown_as_text(client: Client) -> None:
 # What pages cost
 
 
-def test_pages_cost_as_many_queries_at_ten_thousand_matches_as_at_a_hundred(by_ada: Client, ada) -> None:
-    ladder = make_ladder(has_showcase=False)
-    register(ada, make_bot(ada, name="Mim"), ladder)
-    entries = [*Entry.objects.all(), *make_entries(ladder, 3)]
-    make_bot(ada)
-    make_history(ladder, entries, 100)
-    pages = ["/", "/ladders/", ladder.get_absolute_url(), "/bots/", "/people/ada/", "/matches/"]
-    pages += [f"/matches/?ladder={ladder.slug}&bot={entries[0].bot.slug}", reverse("bot", args=[entries[0].bot.slug])]
-    few = {page: count(by_ada, page) for page in pages}
-    ladder.refresh_from_db()
-    make_history(ladder, list(Entry.objects.order_by("pk")), 9_900)
-    assert Match.objects.count() == 10_000
-    many = {page: count(by_ada, page) for page in pages}
-    assert many == few
-    assert max(many.values()) <= MOST_QUERIES, many
-
-
 def test_match_pages_cost_few_queries_in_every_state(by_ada: Client, ada) -> None:
     ladder = make_ladder()
     register(ada, make_bot(ada, name="Mim"), ladder)
