@@ -3,6 +3,8 @@
 from typing import Any
 
 from allauth.account.forms import SignupForm as AllauthSignupForm
+from allauth.account.models import EmailAddress
+from django.core.validators import MaxLengthValidator
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -24,6 +26,10 @@ class SignupForm(AllauthSignupForm):
         name.help_text = _("What everybody sees. It may not look like somebody else's.")
         name.max_length = MAX_LENGTH
         email.help_text = _("Only for logging in and for a forgotten password; nobody else sees it.")
+        # What is longer would be cut off when it is stored, and be nobody's address.
+        longest = EmailAddress._meta.get_field("email").max_length
+        email.validators.append(MaxLengthValidator(longest))
+        email.widget.attrs["maxlength"] = longest
         for field in self.fields.values():
             field.widget.attrs.pop("placeholder", None)
 

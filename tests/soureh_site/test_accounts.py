@@ -195,3 +195,9 @@ def test_operator_cannot_give_a_name_that_looks_like_anothers(client, marlin, na
     assert answer.status_code == 200 and "looks too much like" in answer.content.decode()
     assert User.objects.count() == 2
     marlin.full_clean()
+
+
+def test_an_address_too_long_to_keep_is_refused(client):
+    answer = sign_up(client, email="a" * 243 + "@example.org")
+    assert answer.status_code == 200 and not User.objects.exists()
+    assert "at most 254 characters" in answer.content.decode()
