@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import Count, Exists, F, OuterRef, Q
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -65,7 +65,9 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
         standing_count=Count("entries", filter=~Q(entries__state=Entry.State.WITHDRAWN)),
         active_count=Count("entries", filter=Q(entries__state=Entry.State.ACTIVE)),
     )
-    found = get_object_or_404(counted, slug=slug)
+    found = counted.filter(slug=slug).first()
+    if found is None:
+        raise Http404("expected the slug of a ladder")
     page = Paginator(range(found.standing_count), SHOWN).get_page(request.GET.get("page"))
     entries = list(standings(found, viewer=request.user, page=page.number))
     context = {
