@@ -18,7 +18,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.core.files import File
 from django.db import IntegrityError, transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.timesince import timeuntil
@@ -164,8 +164,12 @@ def playable(bot: Bot) -> BotVersion | None:
 
 
 def playable_versions(bot_ids: Iterable[int]) -> dict[int, BotVersion]:
-    """Return by bot id the newest version that may be rated; bots without one are left out. One query."""
-    return _newest(bot_ids, state=BotVersion.State.READY)
+    """Return by bot id the newest version that may be rated; bots without one are left out. One query.
+
+    A suspended person's bots have none: they play no more, and their entries wait.
+    """
+    of_active = Q(bot__owner=None) | Q(bot__owner__is_active=True)
+    return _newest(bot_ids, of_active, state=BotVersion.State.READY)
 
 
 def newest_versions(bot_ids: Iterable[int]) -> dict[int, BotVersion]:
@@ -173,8 +177,8 @@ def newest_versions(bot_ids: Iterable[int]) -> dict[int, BotVersion]:
     return _newest(bot_ids)
 
 
-def _newest(bot_ids: Iterable[int], **conditions: Any) -> dict[int, BotVersion]:
-    newest = BotVersion.objects.filter(bot=OuterRef("bot"), **conditions).order_by("-number").values("pk")[:1]
+def _newest(bot_ids: Iterable[int], *conditions: Q, **values: Any) -> dict[int, BotVersion]:
+    newest = BotVersion.objects.filter(*conditions, bot=OuterRef("bot"), **values).order_by("-number").values("pk")[:1]
     versions = BotVersion.objects.filter(bot__in=list(bot_ids), pk=Subquery(newest))
     return {version.bot_id: version for version in versions}
 
