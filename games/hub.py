@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from games.broker import AWAY, table_group
 from games.engine import Game, IllegalMove, InvalidRecord
@@ -308,23 +309,23 @@ class Hub:
         if is_past and self._made(id) == (seat, move):
             return "answered", ""
         if self.facts is None or self.facts.match.is_over:
-            return "finished", "the game is over"
+            return "finished", _("the game is over")
         if self.game is None:
-            return (
-                ("stale", "the cards are not dealt yet") if self.facts.people else ("not_your_turn", "you only watch")
-            )
+            if not self.facts.people:
+                return "not_your_turn", _("you only watch")
+            return "stale", _("the cards are not dealt yet")
         if seat is None:
-            return "not_your_turn", "you only watch"
+            return "not_your_turn", _("you only watch")
         if is_past:
-            return "stale", "the table moved on"
+            return "stale", _("the table moved on")
         decision = self.game.decision
         if decision is None or seat in self.game.faulted:
-            return "finished", "the game is over"
+            return "finished", _("the game is over")
         if decision.seat != seat:
-            return "not_your_turn", "somebody else is to move"
+            return "not_your_turn", _("somebody else is to move")
         if decision.id != id:
-            return "stale", f"expected decision {decision.id}"
-        return None if move in self.game.legal() else ("illegal", "it is not one of the moves that were offered")
+            return "stale", _("expected decision %(number)d") % {"number": decision.id}
+        return None if move in self.game.legal() else ("illegal", _("it is not one of the moves that were offered"))
 
     def _made(self, id: int) -> tuple[int, str]:
         moves = [entry for entry in self.game.log_for(None) if "move" in entry] if self.game else []
