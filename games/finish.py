@@ -20,6 +20,7 @@ from bots.models import BotVersion
 from games import broker, trials
 from games.engine import Game, IllegalMove, InvalidRecord, Rules, Seating, draw_seats, fixed_seats, record, replay
 from games.findings import note
+from games.matches import is_playable
 from games.models import Match, Move, Record, Seat, SeatLog
 from games.outcome import LOG_CHARS, BadOutcome, Outcome, ReportedFault, parse_outcome
 from games.signals import match_finished
@@ -40,10 +41,13 @@ def finish_match(match_id: int, attempt: int, outcome: Mapping[str, Any]) -> boo
     if match is None:
         logger.info("late result dropped match_id=%s attempt=%s", match_id, attempt)
         return False
+    players = list(match.players.select_related("version"))
+    if not is_playable(players):
+        void_match(match_id, "gone", only=Q(attempt=attempt))
+        return False
     try:
         parsed = parse_outcome(outcome)
         game = fold(match, parsed.moves, [fault.public() for fault in parsed.faults])
-        players = list(match.players.select_related("version"))
         doc = make_record(match, game, players, parsed.ms)
     except (BadOutcome, IllegalMove, InvalidRecord, ValueError) as error:
         logger.error("result does not hold match=%s attempt=%s error=%s", match.code, attempt, error)
@@ -187,6 +191,8 @@ def finish_table(match: Match, game: Game, ms: Sequence[int]) -> bool:
         InvalidRecord: the record does not hold.
     """
     players = list(match.players.select_related("version"))
+    if not is_playable(players):
+        return void_match(match.pk, "gone")
     doc = make_record(match, game, players, ms)
     row = Match.objects.filter(pk=match.pk, attempt=match.attempt, state=State.PLAYING)
     if not row.update(**_final_figures(doc, timezone.now())):

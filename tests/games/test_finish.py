@@ -121,6 +121,18 @@ def test_result_that_does_not_hold_costs_the_attempt_and_no_bot(running, lie, he
     assert heard == []
 
 
+@pytest.mark.parametrize("gone", ["version", "bot"])
+def test_match_of_a_deleted_bot_is_void_and_blames_nobody(running, house, heard, gone):
+    outcome = outcome_of(running)
+    (house["careful"] if gone == "version" else house["careful"].bot).delete()
+    assert finish.finish_match(running.pk, 1, outcome) is False
+    running.refresh_from_db()
+    assert (running.state, running.how, running.lost_attempts) == ("void", "gone", 0)
+    assert not Record.objects.exists(), "no record may call a bot a person"
+    assert not running.players.exclude(fault="").exists()
+    assert heard == [(running.pk, "void")]
+
+
 def test_fault_is_public_by_kind_and_place_and_private_to_its_owner(running):
     faults = [{"seat": 0, "kind": "crash", "hand": 1, "turn": 1, "detail": "the process ended"}]
     assert finish.finish_match(running.pk, 1, outcome_of(running, faults, logs=["Traceback\0 \ud800", ""]))

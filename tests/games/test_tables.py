@@ -202,6 +202,17 @@ def test_worker_that_lies_about_a_table_changes_nothing(dealt, ada, office, lie)
     assert tables.accept(code, attempt, result) is True
 
 
+def test_interrupted_answers_are_asked_for_again_at_once(dealt, office):
+    tables.Match.objects.filter(pk=dealt.pk).update(awaits="bots")
+    tasks.match_handed_back(dealt.code, dealt.attempt + 1)
+    assert not office.take("sandbox.bot_answers")
+    tasks.match_handed_back(dealt.code, dealt.attempt)
+    ((job,),) = office.take("sandbox.bot_answers")
+    assert (job["match"], job["attempt"]) == (dealt.code, dealt.attempt)
+    dealt.refresh_from_db()
+    assert dealt.lost_attempts == 0
+
+
 def test_lost_answers_are_asked_for_again(dealt, ada, office):
     seat, game = tables.seat_of(dealt, ada), game_now(dealt)
     tables.decide(dealt, seat, id=game.decision.id, move="d")
@@ -226,6 +237,17 @@ def test_failure_of_ours_three_times_in_a_row_voids_a_table_and_blames_nobody(de
     assert not dealt.players.exclude(fault="").exists()
     with pytest.raises(NotFinished):
         public_record(dealt)
+
+
+def test_table_of_a_deleted_bot_is_void(dealt, ada, house, office):
+    house["careful"].bot.delete()
+    for _ in range(200):
+        click(dealt, ada, office)
+        if dealt.state != "playing":
+            break
+    assert (dealt.state, dealt.how) == ("void", "gone")
+    assert not Record.objects.exists(), "no record may call a bot a person"
+    assert not dealt.players.exclude(fault="").exists()
 
 
 def test_idle_table_is_void(dealt):
