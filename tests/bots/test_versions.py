@@ -243,6 +243,14 @@ def test_playable_is_the_newest_version_that_is_ready(ada: Any) -> None:
     assert playable(first.bot) is None
 
 
+def test_nothing_of_a_suspended_person_is_playable(ada: Any) -> None:
+    version, house = uploaded(ada, state="ready"), house_bot()
+    type(ada).objects.update(is_active=False)
+    assert list(playable_versions([version.bot_id, house.pk])) == [house.pk], "a house bot has no owner to suspend"
+    type(ada).objects.update(is_active=True)
+    assert playable(version.bot) == version
+
+
 def test_playable_versions_of_many_bots_take_one_query(ada: Any, django_assert_num_queries: Any) -> None:
     versions = [uploaded(ada, name, state="ready") for name in ("Mim", "Tom", "Zoë")]
     waiting = uploaded(ada, "Kim")

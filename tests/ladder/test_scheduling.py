@@ -131,6 +131,20 @@ def test_hold_round_leaves_out_bots_without_a_ready_version(state) -> None:
     assert not PairedEntry.objects.filter(entry=entry).exists()
 
 
+def test_hold_round_leaves_out_a_suspended_persons_bots() -> None:
+    ladder = make_ladder()
+    ada = make_user("ada")
+    own = make_entries(ladder, 1, owner=ada)
+    house = make_entries(ladder, 2)
+    type(ada).objects.filter(pk=ada.pk).update(is_active=False)
+    hold_round(ladder.pk)
+    assert set(PairedEntry.objects.values_list("entry", flat=True)) == {entry.pk for entry in house}
+    finish_all(ladder)
+    type(ada).objects.filter(pk=ada.pk).update(is_active=True)
+    hold_round(ladder.pk)
+    assert PairedEntry.objects.filter(entry=own[0]).exists(), "least played, so first"
+
+
 def test_hold_round_says_when_too_few_can_play(caplog) -> None:
     ladder = make_ladder(seats=4)
     make_entries(ladder, 3)
