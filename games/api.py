@@ -26,9 +26,9 @@ NUMBER = OpenApiParameter("number", int, OpenApiParameter.PATH, description="The
 
 
 class SeatSerializer(serializers.ModelSerializer[Seat]):
-    bot = serializers.CharField(source="bot.slug", read_only=True, default=None, help_text="The bot's slug.")
-    version = serializers.IntegerField(source="version.number", read_only=True, default=None)
-    user = serializers.CharField(source="user.username", read_only=True, default=None, help_text="A person's name.")
+    bot = serializers.CharField(source="bot.slug", read_only=True, allow_null=True, help_text="The bot's slug.")
+    version = serializers.IntegerField(source="version.number", read_only=True, allow_null=True)
+    user = serializers.CharField(source="user.username", read_only=True, allow_null=True, help_text="A person's name.")
 
     class Meta:
         model = Seat

@@ -32,8 +32,8 @@ class LadderSerializer(serializers.ModelSerializer[Ladder]):
 
 class EntrySerializer(serializers.ModelSerializer[Entry]):
     ladder = serializers.CharField(source="ladder.slug", read_only=True, help_text="The ladder's slug.")
-    bot = serializers.CharField(source="bot.slug", read_only=True, default=None, help_text="The bot's slug.")
-    user = serializers.CharField(source="user.username", read_only=True, default=None, help_text="A person's name.")
+    bot = serializers.CharField(source="bot.slug", read_only=True, allow_null=True, help_text="The bot's slug.")
+    user = serializers.CharField(source="user.username", read_only=True, allow_null=True, help_text="A person's name.")
     name = serializers.CharField(read_only=True)
 
     class Meta:
@@ -50,7 +50,7 @@ class StandingSerializer(EntrySerializer):
         read_only=True, allow_null=True, help_text="Of the rating, over the last ten rated pairings."
     )
     owner_name = serializers.CharField(
-        source="bot.owner.username", read_only=True, default=None, help_text="Null for a house bot."
+        source="bot.owner.username", read_only=True, allow_null=True, help_text="Null for a house bot."
     )
 
     class Meta(EntrySerializer.Meta):

@@ -1,12 +1,15 @@
 """The API: each door's success, then who may not, what is never told, and what a refusal looks like."""
 
+import itertools
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
+from jsonschema import validate
 from rest_framework.authtoken.models import Token
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
@@ -582,6 +585,45 @@ def test_schema_describes_every_address(anybody: APIClient) -> None:
         for operation in operations.values():
             assert operation["summary"]
             assert "4XX" in operation["responses"]
+
+
+def test_answers_are_as_the_schema_describes_them(anybody: APIClient, ada: Any) -> None:
+    version = uploaded(ada, state="ready")
+    trial_of(version)
+    ladder = make_ladder(slug="two")
+    own, house = register(ada, version.bot, ladder), make_entries(ladder, 1)[0]
+    make_pairing(ladder, [own, house])
+    create_match(kind="table", rules={"preset": "classic"}, entrants=[{"user": ada}, {"version": version}])
+    schema = anybody.get(API + "schema/", HTTP_ACCEPT="application/vnd.oai.openapi+json").json()
+    described = plain_schema(schema)
+    seen = 0
+    gaps = {"bot": ["mim"], "number": ["1"], "id": [own.pk, house.pk]}
+    for path, operations in described["paths"].items():
+        if "get" not in operations or path.endswith(("/record/", "/schema/")):
+            continue
+        slugs = {"slug": ["two"] if "/ladders/" in path else [version.bot.slug]}
+        codes = {"code": list(Match.objects.values_list("code", flat=True))}
+        named = {**gaps, **slugs, **codes}
+        names = re.findall(r"{(\w+)}", path)
+        for values in itertools.product(*(named[name] for name in names)):
+            for client in (program(ada), anybody):
+                answer = client.get(path.format(**dict(zip(names, values, strict=True))))
+                if answer.status_code != 200:
+                    continue
+                shape = operations["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+                validate(answer.json(), {**shape, "components": described["components"]})
+                seen += 1
+    assert seen > 20
+
+
+def plain_schema(described: Any) -> Any:
+    """Return a part of an OpenAPI 3.0 document as JSON Schema says it, which has no `nullable`."""
+    if isinstance(described, list):
+        return [plain_schema(part) for part in described]
+    if not isinstance(described, dict):
+        return described
+    plain = {key: plain_schema(part) for key, part in described.items() if key != "nullable"}
+    return {"anyOf": [plain, {"type": "null"}]} if described.get("nullable") is True else plain
 
 
 def test_page_about_the_api_loads_nothing_from_elsewhere(anybody: APIClient) -> None:
