@@ -237,6 +237,16 @@ def take_back(code: str, attempt: int) -> bool:
     return row.update(state=State.WAITING, wait_until=wait_until) == 1
 
 
+def take_back_started(code: str, attempt: int) -> bool:
+    """Let a bots' match that a stopping worker handed back be played again from its seed; its attempt is not lost."""
+    row = in_flight().filter(code=code, attempt=attempt)
+    if not row.update(state=State.WAITING, wait_until=None, heard_at=None):
+        return False
+    logger.info("attempt handed back match=%s attempt=%s", code, attempt)
+    transaction.on_commit(nudge, robust=True)
+    return True
+
+
 # What fell between two chairs
 
 

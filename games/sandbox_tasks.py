@@ -1,7 +1,8 @@
 """What sandboxed workers do with a job: no Django, no database, only the job, Redis for sources, and reports by name.
 
 `report(task_name, *args)` publishes a trusted task on the queue `results`. A failure of ours is reported as
-such, and costs the attempt; nothing of it is ever a bot's fault.
+such, and costs the attempt; nothing of it is ever a bot's fault. What an orderly stop interrupts is handed back, and
+costs nothing.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from bots.process import SandboxError
 from games.engine import Game, IllegalMove
 from games.keys import attempt_key, pause_key, source_key
 from games.referee import Played, advance, open_game, open_seating, play_match
+from games.stopping import Stopped, stoppable
 
 logger = logging.getLogger(__name__)
 
@@ -66,14 +68,21 @@ def is_paused(store: Store, worker: str) -> bool:
 
 
 def _play_reporting(job: Job, store: Store, report: Report) -> dict[str, Any] | None:
-    """Return the outcome of a job, or None after reporting that we failed."""
+    """Return the outcome of a job, or None after reporting that we failed or are to stop."""
     code, attempt = job["match"], job["attempt"]
     failure = "an error of ours stopped the referee"
     try:
         with _heartbeats(report, code, attempt):
-            outcome = play_match(job, _fetch_sources(job, store))
+            sources = _fetch_sources(job, store)
+            with stoppable():
+                outcome = play_match(job, sources)
         failure = ""
         return outcome
+    except Stopped:
+        failure = ""
+        logger.info("match handed back match=%s attempt=%s", code, attempt)
+        report("games.tasks.match_handed_back", code, attempt)
+        return None
     except SandboxError as error:
         failure = str(error)
         return None

@@ -27,7 +27,7 @@ from games.engine.game import apply_faults, check_autopilot
 from games.engine.shuffle import PLAYER_SEED_MAX
 from games.findings import note
 from games.finish import MAX_LOST, finish_table, fold, keep_logs, seating_of, void_match
-from games.matches import create_match, make_job, players_of
+from games.matches import create_match, is_playable, make_job, players_of
 from games.models import Match, Move, Seat
 from games.outcome import BOT_FAULTS, PEOPLE_FAULTS, Action, BadOutcome, Outcome, parse_outcome
 
@@ -159,7 +159,11 @@ def _ask_bots(match_id: int) -> None:
     match = Match.objects.filter(pk=match_id, state=State.PLAYING, awaits="bots").first()
     if match is None:
         return
-    job = make_job(match, players_of(match)) | {"moves": moves_of(match), "faults": match.faults}
+    players = players_of(match)
+    if not is_playable(players):
+        void_match(match.pk, "gone", only=Q(attempt=match.attempt))
+        return
+    job = make_job(match, players) | {"moves": moves_of(match), "faults": match.faults}
     shown = f"({match.code!r}, {match.attempt})"
     if put_sources(job):
         broker.send("sandbox.bot_answers", job, queue="answers", shown=shown, expires_s=ANSWERS_EXPIRES_S)
@@ -331,6 +335,17 @@ def note_failure(code: str, attempt: int, reason: str) -> None:
     logger.warning("table failed match=%s attempt=%s reason=%s", code, attempt, reason)
     if match.lost_attempts + 1 >= MAX_LOST:
         void_match(match.pk, "platform", only=Q(attempt=attempt))
+
+
+def ask_again(code: str, attempt: int) -> bool:
+    """Have the bots' answers played anew that a stopping worker handed back; nothing of it counts as a failure."""
+    row = Match.objects.filter(code=code, kind=Kind.TABLE, attempt=attempt, state__in=RUNNING, awaits="bots")
+    match = row.first()
+    if match is None or not row.update(sent_at=timezone.now(), heard_at=None):
+        return False
+    logger.info("answers handed back match=%s attempt=%s", code, attempt)
+    transaction.on_commit(lambda: _ask_bots(match.pk), robust=True)
+    return True
 
 
 def sweep_tables() -> dict[str, int]:

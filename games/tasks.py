@@ -52,6 +52,12 @@ def match_declined(code: str, attempt: int) -> None:
 
 
 @shared_task(ignore_result=True)
+def match_handed_back(code: str, attempt: int) -> None:
+    if not dispatching.take_back_started(code, attempt):
+        tables.ask_again(code, attempt)
+
+
+@shared_task(ignore_result=True)
 def match_failed(code: str, attempt: int, reason: str) -> None:
     match = Match.objects.filter(code=code).first()
     if match is None:

@@ -1,5 +1,7 @@
 """Who plays next, what becomes of attempts, and what the sweep puts right. No bot runs here."""
 
+import os
+import signal
 from collections import Counter
 from datetime import timedelta
 from itertools import islice
@@ -8,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from bots.models import BotVersion
-from games import broker, dispatch, finish, tasks
+from games import broker, dispatch, finish, sandbox_tasks, tasks
 from games.engine import Rules
 from games.keys import pause_key
 from games.models import Finding, Match, Worker
@@ -141,6 +143,31 @@ def test_paused_worker_gives_the_match_back_unharmed(house, worker, office):
     assert state_of(match) == ("waiting", 1, 0)
     dispatch.pause_worker(worker.name, False)
     assert broker.client().get(pause_key(worker.name)) is None
+
+
+def test_interrupted_match_is_handed_back_unharmed_and_played_again(house, worker, office, monkeypatch):
+    match = create(house)
+    dispatch.dispatch()
+    (job,) = office.take("sandbox.play_match")
+
+    def interrupt(*_args, **_options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise AssertionError("expected the signal to end the match")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sandbox_tasks, "play_match", interrupt)
+        office.run("sandbox.play_match", job)
+    told = [name for name, _args in office.waiting if "match" in name]
+    assert told == ["games.tasks.match_started", "games.tasks.match_handed_back"]
+    office.deliver(until=lambda: state_of(match)[0] == "waiting")
+    assert state_of(match) == ("waiting", 1, 0)
+    assert not Finding.objects.exists()
+    tasks.match_handed_back(match.code, 1)
+    office.waiting.clear()
+    assert dispatch.dispatch() == 1
+    assert state_of(match) == ("queued", 2, 0)
+    tasks.match_handed_back(match.code, 1)
+    assert state_of(match) == ("queued", 2, 0)
 
 
 def test_redis_that_lost_everything_costs_no_match(house, worker, office):

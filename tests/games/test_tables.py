@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from games import tables
+from games import tables, tasks
 from games.engine import Rules, record
 from games.live import game_now
 from games.models import Match, Move, Record

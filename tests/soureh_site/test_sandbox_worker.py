@@ -1,16 +1,22 @@
 """A real sandboxed worker process: it announces itself, and heeds the operator's pause."""
 
+import hashlib
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
 
 import pytest
 import redis
 
+from bots.process import Limits
 from games import broker
 from games.engine import Rules
+from games.keys import attempt_key, source_key
 from tests.live import ROOT, until
 
 NAME = "tables@test"
@@ -23,13 +29,17 @@ def client(redis_url: str) -> Iterator[redis.Redis]:
         yield client
 
 
+def start(name: str, queue: str, stderr: IO[bytes] | int) -> subprocess.Popen:
+    command = [sys.executable, "-m", "celery", "-A", "soureh_site.sandbox_worker", "-q", "worker", "-n", name]
+    command += ["-Q", queue, "-c", "1", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+    environment = {key: value for key, value in os.environ.items() if key != "REDIS_URL"}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=stderr, start_new_session=True)
+
+
 @pytest.fixture
 def worker(client: redis.Redis) -> Iterator[subprocess.Popen]:
     """The worker of people's clicks, which needs no jail."""
-    command = [sys.executable, "-m", "celery", "-A", "soureh_site.sandbox_worker", "-q", "worker", "-n", NAME]
-    command += ["-Q", QUEUE, "-c", "1", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-    environment = {key: value for key, value in os.environ.items() if key != "REDIS_URL"}
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
+    process = start(NAME, QUEUE, subprocess.DEVNULL)
     try:
         yield process
         process.send_signal(signal.SIGTERM)
@@ -63,3 +73,48 @@ def test_paused_worker_takes_nothing_up_until_it_is_resumed(client, worker):
     assert client.llen(QUEUE) == 1
     broker.put_pause(NAME, False)
     until(lambda: not client.llen(QUEUE), what="the resumed worker takes the task up")
+
+
+SLEEPER = b"""
+import time
+import soureh_bot
+
+def choose(turn):
+    time.sleep(0.5)
+    return turn.best_pick() if turn.is_pick else turn.legal[0]
+
+soureh_bot.run(choose)
+"""
+
+
+def reports(client: redis.Redis) -> list[str]:
+    """Return the names of the reports that wait, oldest first."""
+    return [json.loads(message)["headers"]["task"] for message in reversed(client.lrange("results", 0, -1))]
+
+
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["parent", "group"])
+def test_stopping_worker_hands_its_match_back_and_blames_nobody(client, tmp_path: Path, send):
+    sha256 = hashlib.sha256(SLEEPER).hexdigest()
+    client.set(source_key(sha256), SLEEPER)
+    client.set(attempt_key("1" * 16), "1")
+    job = {
+        "match": "1" * 16, "attempt": 1, "rules": Rules.preset().to_json(), "server_seed": "00" * 32,
+        "player_seeds": ["", ""], "seating": "draw",
+        "entrants": [{"name": name, "kind": "bot", "sha256": sha256} for name in "ab"],
+        "limits": Limits().to_json(), "moves": [], "faults": [],
+    }  # fmt: skip
+    with (tmp_path / "stderr").open("wb") as stderr:
+        process = start("matches@test", "matches", stderr)
+    try:
+        assert broker.send("sandbox.play_match", job, queue="matches", shown="()", expires_s=60)
+        # A first heartbeat: the match is well under way.
+        until(lambda: "games.tasks.match_heartbeat" in reports(client), what="the match is played")
+        send(process.pid, signal.SIGTERM)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+    told = [name for name in reports(client) if "match" in name and "heartbeat" not in name]
+    assert told == ["games.tasks.match_started", "games.tasks.match_handed_back"]
+    log = (tmp_path / "stderr").read_text()
+    assert "match handed back match=1111111111111111 attempt=1" in log
+    assert "ERROR" not in log and "Traceback" not in log
