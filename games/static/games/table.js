@@ -214,9 +214,22 @@ class Choices {
     this.actions = root.querySelector("[data-actions]");
     this.prompt = root.querySelector("[data-prompt]");
     this.calling = false;
+    this.hasTakenFocus = false;
+  }
+
+  /** Remember that a choice had the keyboard's focus, before it is disabled or removed and the page's start gets it. */
+  keepFocus() {
+    this.hasTakenFocus ||= this.root.querySelector(".target:focus-visible, [data-actions] :focus-visible") !== null;
+  }
+
+  /** Put the keyboard's focus on `element`, if it was on a choice that is gone and the reader has not moved it since. */
+  giveFocusBack(element) {
+    if (this.hasTakenFocus && document.activeElement === document.body) element?.focus();
+    this.hasTakenFocus = false;
   }
 
   clear() {
+    this.keepFocus();
     for (const target of this.root.querySelectorAll(".target")) target.remove();
     this.actions.replaceChildren();
     this.root.classList.remove("is-choosing");
@@ -227,7 +240,6 @@ class Choices {
   }
 
   offer(turn, view) {
-    const hadFocus = this.root.querySelector(".target:focus, [data-actions] :focus") !== null;
     this.clear();
     this.turn = turn;
     this.view = view;
@@ -236,7 +248,7 @@ class Choices {
     else if (turn.legal[0]?.[0] === MOVES.pick) this.offerPicks();
     else this.offerMoves();
     if (turn.deadline) this.addDeadline();
-    if (hadFocus) this.root.querySelector(".target, [data-actions] button")?.focus();
+    this.giveFocusBack(this.root.querySelector(".target, [data-actions] button"));
   }
 
   addDeadline() {
@@ -371,6 +383,7 @@ class Choices {
   }
 
   pick(move) {
+    this.keepFocus();
     for (const button of this.root.querySelectorAll(".target, [data-actions] button, [data-actions] input")) {
       button.disabled = true;
       if (button.dataset.move === move) button.setAttribute("aria-busy", "true");
@@ -398,6 +411,8 @@ class Connection {
     this.view = null;
     this.turn = null;
     this.pending = null;
+    this.sentId = null;
+    this.takenId = null;
     this.batch = [];
     this.retries = 0;
     this.isFinished = false;
@@ -503,7 +518,11 @@ class Connection {
     const last = moves.at(-1)?.message ?? null;
     const said = batch.map(({ text }) => text).filter(Boolean).join(". ");
     renderView(this.root, view, { event: last, said });
-    if (this.pending && this.pending.id !== view.decision) this.pending = null;
+    if (this.pending && this.pending.id !== view.decision) {
+      const own = moves.find(({ message }) => message.seat === view.you);
+      if (own?.message.move === this.pending.move) this.takenId = this.pending.id;
+      this.pending = null;
+    }
     if (this.turn && this.turn.id !== view.decision) this.endTurn();
     if (!this.turn) this.choices.say(this.whoMoves(view));
   }
@@ -537,6 +556,7 @@ class Connection {
 
   play(move) {
     this.pending = { id: this.turn.id, move };
+    this.sentId = this.turn.id;
     this.trouble("");
     this.pending.isLost = !this.send({ type: "move", id: this.turn.id, move });
     const { pending } = this;
@@ -551,7 +571,9 @@ class Connection {
     if (!this.pending.isLost) this.say(this.table.words.resent);
   }
 
+  /** Say that a move was refused: one that was sent from this page, as its reader may have the table open twice. */
   rejected(message) {
+    if (message.id !== this.sentId || message.id === this.takenId) return;
     if (this.pending?.id === message.id) this.pending = null;
     this.trouble(fill(this.table.words.refused, { detail: message.detail || message.code }));
     if (message.code === "illegal" && this.turn?.id === message.id && this.view) {
@@ -599,6 +621,7 @@ class Connection {
     this.choices.say(state === "void" ? this.table.words.void : this.table.words.finished);
     const after = this.root.querySelector("[data-after]");
     if (after) after.hidden = false;
+    this.choices.giveFocusBack(after?.querySelector("a"));
     this.root.dispatchEvent(new CustomEvent("finished", { bubbles: true }));
   }
 }
