@@ -14,10 +14,11 @@ from rest_framework.exceptions import APIException, NotFound
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import UserRateThrottle
+from rest_framework.throttling import BaseThrottle
 
 from bots.models import Bot, BotVersion
 from bots.parsers import JSONParser
+from bots.rates import HOUR_S, left_s, may_try_upload
 from bots.uploads import UploadError
 from bots.versions import (
     PUBLIC_STATES,
@@ -67,10 +68,14 @@ class Refused(APIException):
         self.extra = extra
 
 
-class UploadThrottle(UserRateThrottle):
-    """How often one account may try to upload, whatever becomes of it."""
+class UploadThrottle(BaseThrottle):
+    """How often one account may try to upload, here and on the page together."""
 
-    scope = "uploads"
+    def allow_request(self, request: Request, view: Any) -> bool:
+        return request.user.pk is None or may_try_upload(request.user.pk)
+
+    def wait(self) -> float:
+        return left_s(HOUR_S)
 
 
 class BotSerializer(serializers.ModelSerializer[Bot]):

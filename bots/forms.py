@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from bots.models import Bot, BotVersion
+from bots.rates import may_try_upload
 from bots.uploads import UploadError
 from bots.versions import NAME_MAX, NameRefused, Refusal, Unchanged, add_version, error_text, read_file
 
@@ -66,6 +67,7 @@ class UploadForm(forms.Form):
         self.owner = owner
         self.excerpt: list[SourceLine] = []
         self.unchanged: BotVersion | None = None
+        self.is_too_often = False
         bots = self.fields["bot"]
         assert isinstance(bots, forms.ModelChoiceField)
         bots.queryset = Bot.objects.filter(owner=owner)
@@ -89,6 +91,9 @@ class UploadForm(forms.Form):
         content = b""
         try:
             content = read_file(file) if file else self._pasted()
+            if not may_try_upload(self.owner.pk):
+                self.is_too_often = True
+                raise Refusal(_("You have tried to upload too often. Please wait an hour, and try again."))
             bot, name = self.cleaned_data["bot"], self.cleaned_data["name"]
             return add_version(self.owner, bot=bot, name=name, file_name=file_name, data=content)
         except UploadError as error:

@@ -46,7 +46,7 @@ def _upload_page(request: HttpRequest, form: UploadForm) -> HttpResponse:
         "max_kib": SOURCE_MAX // 1024,
         "uploads_per_day": settings.UPLOADS_PER_DAY,
     }
-    return render(request, "bots/bot_upload.html", context)
+    return render(request, "bots/bot_upload.html", context, status=429 if form.is_too_often else 200)
 
 
 @login_required

@@ -198,11 +198,15 @@ class TableConsumer(AsyncWebsocketConsumer):
         await self._send_action(tables.resign, seat)
 
     async def _send_action(self, action: Callable[..., bool], seat: int, **options: Any) -> None:
-        def send() -> bool:
-            return action(Match.objects.get(pk=self.match.pk), seat, **options)
+        def send() -> str:
+            if not tables.may_act(self.user_id):
+                return _("That was too fast. Nothing was lost; please wait a minute, and try again.")
+            if not action(Match.objects.get(pk=self.match.pk), seat, **options):
+                return _("The table could not be reached. Nothing was lost; please try again.")
+            return ""
 
-        if not await database_sync_to_async(send)():
-            self._complain(_("The table could not be reached. Nothing was lost; please try again."))
+        if trouble := await database_sync_to_async(send)():
+            self._complain(trouble)
 
     async def _seed(self, player_seed: str) -> None:
         try:

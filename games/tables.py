@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from bots.models import Bot, BotVersion
+from bots.rates import MINUTE_S, may
 from bots.versions import playable_versions
 from games import broker
 from games.dispatch import put_sources
@@ -34,6 +35,7 @@ from games.outcome import BOT_FAULTS, PEOPLE_FAULTS, Action, BadOutcome, Outcome
 logger = logging.getLogger(__name__)
 
 TABLES_PER_DAY = 100
+ACTIONS_PER_MINUTE = 300
 CLICK_EXPIRES_S = 60
 ANSWERS_EXPIRES_S = 600
 State, Kind = Match.State, Match.Kind
@@ -135,6 +137,11 @@ def seat_of(match: Match, user: Any) -> int | None:
 def moves_of(match: Match, after: int = 0) -> list[str]:
     """Return the accepted decisions of a running table from number `after` + 1 on."""
     return list(match.moves.filter(number__gt=after).order_by("number").values_list("move", flat=True))
+
+
+def may_act(user_id: int | None) -> bool:
+    """Count one more action of a person at tables, by page or socket; False if he sends more than anybody plays."""
+    return may("actions", user_id, most=ACTIONS_PER_MINUTE, within_s=MINUTE_S)
 
 
 def decide(match: Match, seat: int, *, id: int, move: str) -> bool:

@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bots.models import BotVersion
+from bots.rates import MINUTE_S, too_often
 from games import health as health_facts
 from games import live, replay, tables
 from games.dispatch import place_in_queue
@@ -118,6 +119,8 @@ def table_deal(request: HttpRequest, code: str) -> HttpResponse:
 def table_move(request: HttpRequest, code: str) -> HttpResponse:
     """Send one decision, from a page without its module."""
     match, form = _own_table(request, code), MoveForm(request.POST)
+    if not tables.may_act(request.user.pk):
+        return too_often(request, within_s=MINUTE_S)
     seat = tables.seat_of(match, request.user)
     if seat is None or match.state != State.PLAYING or not form.is_valid():
         messages.error(request, _("That move was not taken. Nothing was lost; choose again."))
@@ -131,6 +134,8 @@ def table_move(request: HttpRequest, code: str) -> HttpResponse:
 def table_resign(request: HttpRequest, code: str) -> HttpResponse:
     """Resign, or give up a table whose cards have not been dealt."""
     match = _own_table(request, code)
+    if not tables.may_act(request.user.pk):
+        return too_often(request, within_s=MINUTE_S)
     seat = tables.seat_of(match, request.user)
     if match.state == State.OPEN:
         tables.give_up(match)

@@ -14,6 +14,7 @@ from rest_framework.authtoken.models import Token
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
 
+from bots import rates
 from bots.models import Bot, BotVersion, Switch
 from bots.uploads import SOURCE_MAX
 from bots.versions import add_version
@@ -518,13 +519,18 @@ def fresh_login(user: Any) -> APIClient:
 # Limits, costs, description
 
 
-def test_too_many_requests_are_told_to_wait(anybody: APIClient, ada: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", {"anon": "2/min", "user": "4/min", "uploads": "1/min"})
+def test_too_many_requests_are_told_to_wait(
+    anybody: APIClient, ada: Any, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", {"anon": "2/min", "user": "4/min"})
     assert [anybody.get(API + "bots/").status_code for _ in range(3)] == [200, 200, 429]
     # A header does not make anybody somebody else.
     answer = anybody.get(API + "bots/", HTTP_X_FORWARDED_FOR="203.0.113.9")
     assert (answer.status_code, answer.json()["code"]) == (429, "throttled")
     assert int(answer["Retry-After"]) > 0
+    monkeypatch.setattr(rates, "UPLOAD_TRIES_PER_HOUR", 1)
+    monkeypatch.setattr(rates, "time", lambda: 1e9)
+    settings.UPLOADS_PER_DAY = 1
     client = program(ada)
     tries = [client.post(API + "bots/", {"name": "Mim", "source": "x ="}, format="json").status_code for _ in range(2)]
     assert tries == [400, 429]

@@ -9,11 +9,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from bots import rates
 from bots.forms import excerpt
 from bots.models import Bot, BotVersion, Switch
 from bots.uploads import SOURCE_MAX
 from bots.versions import add_version
 from games.kit_views import KIT
+from soureh_site.tokens import issue
 from tests.people import FIRST_BOT, house_bot, person, uploaded
 
 UPLOAD, MINE = "/bots/upload/", "/my/bots/"
@@ -304,3 +306,24 @@ def test_excerpt_stands_at_the_start_and_the_end_of_a_file() -> None:
     assert [line.number for line in excerpt(b"a\nb\nc\nd", 1, 1)] == [1, 2, 3]
     assert [line.number for line in excerpt(b"a\nb\nc\nd", 4, None)] == [2, 3, 4]
     assert excerpt(b"a\n", 9, 1) == []
+
+
+def test_too_many_tries_are_told_to_wait_and_nothing_typed_is_lost(
+    client: Client, ada: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rates, "UPLOAD_TRIES_PER_HOUR", 2)
+    monkeypatch.setattr(rates, "time", lambda: 1e9)
+    settings.UPLOADS_PER_DAY = 2
+    for _ in range(2):
+        assert client.post(UPLOAD, {"name": "Mim", "source": "x ="}).status_code == 200
+    answer = client.post(UPLOAD, {"name": "Mim", "source": "x = 1"})
+    assert answer.status_code == 429
+    assert "You have tried to upload too often." in answer.content.decode()
+    assert "x = 1</textarea>" in answer.content.decode()
+    token = Client(headers={"authorization": f"Token {issue(ada)}"})
+    assert token.post("/api/v1/bots/", {"name": "Mim", "source": "x = 1"}).status_code == 429, "the API counts along"
+    other = Client()
+    other.force_login(person("ben"))
+    assert other.post(UPLOAD, {"name": "Mim", "file": file()}).status_code == 302
+    monkeypatch.setattr(rates, "time", lambda: 1e9 + 3600)
+    assert client.post(UPLOAD, {"name": "Tim", "file": file()}).status_code == 302

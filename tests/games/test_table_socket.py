@@ -10,8 +10,10 @@ from channels.db import database_sync_to_async as in_thread
 from channels.routing import URLRouter
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
+from django.urls import reverse
 from django.utils import timezone
 
+from bots import rates
 from games import broker, consumers, dispatch, finish, hub, tables
 from games.engine import Rules, commitment, record
 from games.live import game_now
@@ -299,6 +301,34 @@ async def test_flood_closes_the_socket(dealt, connect):
     while (output := await client.receive_output(5))["type"] != "websocket.close":
         pass
     assert output["code"] == 4008
+
+
+async def test_page_and_sockets_of_one_person_count_together_and_too_much_is_told(
+    dealt, ada, connect, office, client, monkeypatch
+):
+    monkeypatch.setattr(tables, "ACTIONS_PER_MINUTE", 2)
+    monkeypatch.setattr(rates, "time", lambda: 1e9)
+    await in_thread(client.force_login)(ada)
+    first, second = await connect(dealt.code, ada), await connect(dealt.code, ada)
+    turn = await first.hear("your_turn")
+    sent = len(office.shown)
+    address = reverse("table_move", args=[dealt.code])
+    form = {"id": turn["id"], "move": turn["legal"][0]}
+    await second.say(type="move", **form)
+    assert (await in_thread(client.post)(address, form)).status_code == 302
+    for late in (first, second):
+        await late.say(type="move", **form)
+        assert "too fast" in (await late.hear("error"))["detail"]
+    await first.say(type="resign")
+    assert "too fast" in (await first.hear("error"))["detail"]
+    for name in ("table_move", "table_resign"):
+        answer = await in_thread(client.post)(reverse(name, args=[dealt.code]), form)
+        assert (answer.status_code, answer["Retry-After"]) == (429, "20")
+        assert "That was too fast" in answer.content.decode()
+    assert len(office.shown) == sent + 2, "what is refused makes no work"
+    monkeypatch.setattr(rates, "time", lambda: 1e9 + 60)
+    assert (await in_thread(client.post)(address, form)).status_code == 302
+    assert len(office.shown) == sent + 3
 
 
 async def test_lost_notice_loses_nothing(dealt, ada, connect, deliver, monkeypatch):
