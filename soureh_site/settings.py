@@ -212,6 +212,8 @@ CONTENT_SECURITY_POLICY = {
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English"))]
+# How what is not ours speaks here, in English too.
+LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_TZ = True
 TIME_ZONE = "UTC"
 
@@ -248,7 +250,7 @@ REST_FRAMEWORK = {
         "rest_framework.throttling.AnonRateThrottle",
         "rest_framework.throttling.UserRateThrottle",
     ],
-    "DEFAULT_THROTTLE_RATES": {"anon": "120/min", "user": "600/min", "uploads": "60/hour"},
+    "DEFAULT_THROTTLE_RATES": {"anon": "120/min", "user": "600/min"},
     # The client's address is the connection's, which uvicorn has put right; a header would let anybody dodge a limit.
     "NUM_PROXIES": 0,
     "EXCEPTION_HANDLER": "soureh_site.api.error_response",

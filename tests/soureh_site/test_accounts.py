@@ -1,11 +1,14 @@
 """Signing up, logging in, a forgotten password, a password that must be changed; each page with every refusal."""
 
+import ast
+import gettext
 import re
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.core import mail
 from django.db import connection
 from django.test import Client
@@ -140,6 +143,37 @@ def test_pages_of_an_account_answer(client, marlin, name):
     client.force_login(marlin)
     answer = client.get(reverse(name))
     assert answer.status_code == 200 and "Marlin" in answer.content.decode()
+
+
+WORDINGS = [
+    *("account_login", "account_signup", "account_reset_password", "account_email", "account_change_password"),
+    *("account_reauthenticate", "mfa_index", "mfa_activate_totp", "mfa_generate_recovery_codes", "account_logout"),
+]
+
+
+@pytest.mark.parametrize("name", WORDINGS)
+def test_account_pages_speak_as_the_site_does(client, marlin, name):
+    if name not in ("account_login", "account_signup"):
+        client.post("/accounts/login/", {"login": "Marlin", "password": PASSWORD})
+    answer = client.get(reverse(name), follow=True)
+    assert answer.status_code == 200
+    html = re.sub(r"<script.*?</script>", "", answer.content.decode(), flags=re.S)
+    words = " ".join(re.sub(r"<[^>]*>", "\n", html).split(" "))
+    assert not re.search(r"\b[Ee]mail\b|\b[Uu]sername\b|\b[Ss]ign(ed)?[ -](in|out)\b", words)
+    titles = re.findall(r"<(?:h[1-6]|label|button)[^>]*>\s*([^<]+)", html)
+    # Names apart, a capital stands at the start alone.
+    assert not [title for title in titles if re.search(r" [A-Z][a-z]", title)]
+
+
+def test_wording_that_is_loaded_is_the_one_that_can_be_read():
+    folder = settings.LOCALE_PATHS[0] / "en" / "LC_MESSAGES"
+    with (folder / "django.mo").open("rb") as file:
+        loaded = gettext.GNUTranslations(file)
+    written = re.findall(r'^msgid (".+")\nmsgstr (".+")$', (folder / "django.po").read_text(), re.M)
+    assert len(written) > 90
+    for message, wording in written:
+        message, wording = ast.literal_eval(message), ast.literal_eval(wording)
+        assert loaded.gettext(message) == wording or loaded.pgettext("field label", message) == wording
 
 
 SIGN_UPS = {
