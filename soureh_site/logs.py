@@ -35,6 +35,16 @@ class WithoutBody(logging.Filter):
         return True
 
 
+class WithoutRefusalsTraceback(logging.Filter):
+    """Drop the traceback of an answer below 500: somebody may not do something, and nothing of ours is broken."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Reduce Django's report on a refused request to its line, and let it pass."""
+        if getattr(record, "status_code", 500) < 500:
+            record.exc_info = record.exc_text = None
+        return True
+
+
 def config(level: str) -> dict[str, Any]:
     """Return the `dictConfig` of a process that logs to stderr at `level`."""
     quiet = {"level": "WARNING"}
@@ -42,9 +52,13 @@ def config(level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": {"()": OneLine, "format": FORMAT}},
-        "filters": {"without_body": {"()": WithoutBody}},
+        "filters": {"without_body": {"()": WithoutBody}, "without_refusals": {"()": WithoutRefusalsTraceback}},
         "handlers": {
-            "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["without_body"]},
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "line",
+                "filters": ["without_body", "without_refusals"],
+            },
         },
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {

@@ -1,5 +1,6 @@
 """What travels through Redis, who may touch it, and what logs show of it."""
 
+import io
 import logging
 
 import pytest
@@ -113,3 +114,21 @@ def test_a_report_on_an_unknown_message_loses_its_body():
         "celery", logging.ERROR, "", 1, "The full contents of the message body was:\n%s", ("server_seed=5eed",), None
     )
     assert logs.WithoutBody().filter(record) and "5eed" not in record.getMessage()
+
+
+@pytest.mark.parametrize(("status", "is_traced"), [(403, False), (404, False), (500, True)])
+def test_log_traces_what_is_broken_and_not_what_is_refused(status: int, is_traced: bool) -> None:
+    stream = io.StringIO()
+    handler = logs.config("INFO")["handlers"]["stderr"]
+    writer = logging.StreamHandler(stream)
+    writer.setFormatter(logs.OneLine(logs.FORMAT))
+    for name in handler["filters"]:
+        writer.addFilter(logs.config("INFO")["filters"][name]["()"]())
+    try:
+        raise PermissionError("not for you")
+    except PermissionError as error:
+        record = logging.LogRecord("django.request", 30, "", 1, "Forbidden", (), (type(error), error, None))
+    record.status_code = status
+    writer.handle(record)
+    assert ("not for you" in stream.getvalue()) == is_traced
+    assert "Forbidden" in stream.getvalue()
