@@ -80,7 +80,7 @@ def add_version(owner: Any, *, name: str = "", bot: Bot | None = None, file_name
         raise PermissionDenied("expected a bot of the uploader's own")
     if note := pause_note(Switch.Name.UPLOADS):
         raise PausedError(note)
-    name = clean_name(name) if bot is None else ""
+    name = clean_name(name, owner) if bot is None else ""
     upload = check_source(file_name, data)
     with transaction.atomic():
         # Locking the owner makes his uploads queue, so that two at once cannot both take the last place of
@@ -139,7 +139,7 @@ def error_text(error: UploadError, file_name: str) -> str:
     return _("%(text)s It stands in line %(line)s, column %(column)s.") % place
 
 
-def clean_name(name: str) -> str:
+def clean_name(name: str, owner: Any) -> str:
     """Return a new bot's name as it will be shown. NameRefused if it is not one, or imitates a name in use."""
     name = " ".join(unicodedata.normalize("NFKC", name).split())
     if not NAME_MIN <= len(name) <= NAME_MAX:
@@ -151,7 +151,10 @@ def clean_name(name: str) -> str:
         raise NameRefused(_("A bot's name needs at least one letter or digit."))
     if key in RESERVED:
         raise NameRefused(_("This name is reserved. Please choose another."))
-    if Bot.objects.filter(name_key=key).exists():
+    if taken := Bot.objects.filter(name_key=key).first():
+        if taken.owner_id == owner.pk:
+            text = _("You have a bot %(name)s already. For a new version of it, choose it in place of a new bot.")
+            raise NameRefused(text % {"name": taken.name})
         raise NameRefused(_("There is a bot of this name, or of one that looks like it. Please choose another."))
     if get_user_model().objects.filter(name_key=key).exists():
         raise NameRefused(_("A person goes by this name, or by one that looks like it. Please choose another."))

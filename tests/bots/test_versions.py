@@ -143,6 +143,13 @@ def test_name_that_looks_like_another_bots_is_refused(ada: Any, name: str) -> No
         add_version(ada, name=name, file_name="bot.py", data=FIRST_BOT)
 
 
+@pytest.mark.parametrize("name", ["Mim", "mím"])
+def test_name_of_an_own_bot_is_refused_with_what_to_do(ada: Any, name: str) -> None:
+    uploaded(ada, "Mim")
+    with pytest.raises(NameRefused, match="You have a bot Mim already. For a new version of it, choose it"):
+        add_version(ada, name=name, file_name="bot.py", data=OTHER_BOT)
+
+
 @pytest.mark.parametrize("name", ["ada", "Аda", "a d a"])
 def test_name_that_looks_like_a_persons_is_refused(ada: Any, name: str) -> None:
     with pytest.raises(NameRefused, match="person"):
