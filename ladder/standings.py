@@ -52,16 +52,14 @@ def leaders(count: int = 3) -> dict[int, list[Entry]]:
     return found
 
 
-def trends(ladder: Ladder, entries: Iterable[Entry]) -> dict[int, list[float]]:
-    """Return by entry its ratings after about its last twenty pairings, oldest first. One query."""
+def trends(entries: Iterable[Entry]) -> dict[int, list[float]]:
+    """Return by entry its ratings after its last twenty pairings, oldest first. One query."""
     ids = [entry.pk for entry in entries]
-    # Each entry is in about one of (entries / seats) pairings.
-    reach = TREND * max(1, -(-len(ids) // ladder.seats))
-    rows = RatingChange.objects.filter(entry__in=ids, number__gt=ladder.rated - reach).order_by("entry", "number")
+    rows = RatingChange.objects.filter(entry__in=ids, nth__gt=F("entry__pairings") - TREND).order_by("entry", "nth")
     found: dict[int, list[float]] = defaultdict(list)
     for entry_id, after in rows.values_list("entry_id", "after"):
         found[entry_id].append(after)
-    return {entry_id: values[-TREND:] for entry_id, values in found.items()}
+    return found
 
 
 def average_place(entry: Entry) -> float | None:

@@ -174,7 +174,7 @@ def _latest_ids(found: Ladder) -> list[int]:
 
 def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[str, Any]]:
     """Return the rows of the table of standings."""
-    trend = trends(found, entries)
+    trend = trends(entries)
     return [
         {
             "entry": entry,

@@ -1,5 +1,6 @@
 """The pages: what they show, to whom, and that they cost the same however long the history is."""
 
+import itertools
 import re
 
 import pytest
@@ -57,6 +58,16 @@ def count(client: Client, url: str) -> int:
     return len(queries)
 
 
+def headings(page: str) -> list[int]:
+    return [int(level) for level in re.findall(r"<h([1-6])[ >]", page)]
+
+
+def assert_no_level_is_left_out(page: str) -> None:
+    levels = headings(page)
+    assert levels[0] == 1
+    assert all(below - above <= 1 for above, below in itertools.pairwise(levels)), levels
+
+
 # Empty states: every list says what to do next.
 
 
@@ -73,7 +84,17 @@ def count(client: Client, url: str) -> int:
     ],
 )
 def test_an_empty_list_says_what_to_do(client: Client, path: str, words: str) -> None:
-    assert words in text(client, path)
+    page = text(client, path)
+    assert words in page
+    assert_no_level_is_left_out(page)
+
+
+@pytest.mark.parametrize("path", ["/", "/ladders/"])
+def test_ladder_cards_stand_below_the_heading_above_them(client: Client, path: str) -> None:
+    make_ladder(name="The one")
+    page = text(client, path)
+    assert "The one</a></h" in page
+    assert_no_level_is_left_out(page)
 
 
 def test_an_empty_ladder_asks_for_bots_and_says_how_many_are_missing(client: Client) -> None:
@@ -167,6 +188,18 @@ def test_ladder_change_is_over_the_last_ten_matches() -> None:
     best = standings(ladder).first()
     before = list(one.changes.order_by("nth").values_list("before", flat=True))
     assert best.recent_change == pytest.approx(best.rating - before[2])
+
+
+def test_trend_is_over_the_last_twenty_matches_however_few_entries_are_shown() -> None:
+    from ladder.standings import trends
+
+    ladder = make_ladder()
+    entries = make_entries(ladder, 6)
+    make_history(ladder, entries, 90)
+    shown = Entry.objects.get(pk=entries[0].pk)
+    after = list(shown.changes.order_by("number").values_list("after", flat=True))
+    assert len(after) == 30
+    assert trends([shown]) == {shown.pk: after[-20:]}
 
 
 def test_ladder_says_that_rounds_are_paused(client: Client) -> None:
@@ -407,6 +440,7 @@ def test_unfinished_match_keeps_its_seed_and_says_what_it_waits_for(client: Clie
     assert match.commitment in page and bytes(match.server_seed).hex() not in page
     said = {"waiting": "number 1 in the queue", "queued": "has it next", "playing": "in a blink"}[state]
     assert said in page
+    assert_no_level_is_left_out(page)
     assert f'data-news="/ws/ladders/{ladder.slug}/"' in page
 
 
@@ -418,6 +452,10 @@ def test_finished_match_shows_result_rating_seed_and_replay(client: Client) -> N
     page = text(client, reverse("match", args=[match.code]))
     assert bytes(match.server_seed).hex() in page and reverse("match_record", args=[match.code]) in page
     assert "+20" in page and "1500 → 1520" in page
+    named = re.findall(r'<section aria-labelledby="([^"]+)"', page)
+    titles = [re.search(rf'id="{one}"[^>]*>([^<]+)<', page)[1] for one in named]
+    regions = titles + re.findall(r'role="region" aria-label="([^"]+)"', page)
+    assert "Result" in regions and len(regions) == len(set(regions))
     assert "data-replay" in page and reverse("match_frames", args=[match.code]) in page
     step = text(client, reverse("match", args=[match.code]) + "?hand=1&step=3")
     assert "Hand 1, step 3 of" in step
