@@ -3,6 +3,8 @@
 Pure presentation: they take plain values, read no database and decide nothing.
 """
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -51,6 +53,25 @@ def signed(value: float | None, digits: int = 0) -> str:
     if not rounded:
         return "±0"
     return ("+" if rounded > 0 else "\N{MINUS SIGN}") + number_format(abs(rounded), digits)
+
+
+# Controls, formats such as the overrides of the writing direction, halves of characters, line and paragraph separators;
+# but not the two joiners, which are part of words and of emoji.
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+JOINERS = "\u200c\u200d"
+
+
+@register.filter
+def visible(text: str) -> str:
+    """Return what a program wrote with all that would act instead of being seen as an escape, such as `\\x1b`."""
+    return re.sub(r"[^\n\t\x20-\x7e]", _seen, text.replace("\r\n", "\n"))
+
+
+def _seen(found: re.Match[str]) -> str:
+    char = found[0]
+    if char in JOINERS or unicodedata.category(char) not in UNSEEN:
+        return char
+    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 @register.filter

@@ -136,6 +136,20 @@ def test_version_page_tells_its_owner_alone_how_the_trial_went(mine, house, work
     assert mine.get(url).status_code == 302
 
 
+@pytest.mark.parametrize("page", ["version", "match"])
+def test_what_a_bot_wrote_is_shown_and_does_nothing(mine, house, worker, office, ada, page):
+    written = "\x1b[31mred\x07 \u202edrow\u2028 \x00 </pre><script>é 👩\u200d🚀\r\nnext"
+    source = f"import os, sys\nos.write(2, {written!r}.encode())\nsys.exit({written!r})\n"
+    version = uploaded(ada, source=source.encode())
+    office.deliver()
+    args = [version.bot.slug, 1] if page == "version" else [Match.objects.get().code]
+    html = mine.get(reverse(page, args=args)).content.decode()
+    shown = "\\x1b[31mred\\x07 \\u202edrow\\u2028 "
+    assert html.count(shown) == 2, "in the log, and in what was seen of the fault"
+    assert "&lt;/pre&gt;&lt;script&gt;é 👩\u200d🚀\nnext" in html
+    assert not set("\x00\x07\x1b\u202e\u2028") & set(html)
+
+
 @pytest.fixture
 def finished(house, worker, office):
     entrants = [{"version": house["careful"]}, {"version": house["random"]}]
