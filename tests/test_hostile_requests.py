@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
@@ -123,6 +124,24 @@ def test_no_query_breaks_any_address(ada: Client, fill: dict[str, list[Any]], qu
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"])
 def test_no_method_breaks_any_address(ada: Client, fill: dict[str, list[Any]], method: str) -> None:
     assert broken(lambda place: ada.generic(method, place), our_addresses(fill)) == []
+
+
+def test_no_form_is_taken_without_its_token(fill: dict[str, list[Any]]) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(get_user_model().objects.get(username="ada"))
+    before = everything()
+    # 405 where there is no form; what the API's own addresses say to a session is the same refusal in JSON.
+    told = {place: client.post(place, {"name": "x", "change": "x"}).status_code for place in addresses(fill)}
+    assert {place: status for place, status in told.items() if status not in (400, 403, 404, 405)} == {}
+    assert sum(status == 403 for status in told.values()) > 30
+    assert everything() == before
+    assert client.get("/my/bots/").status_code == 200, "nobody was logged out"
+
+
+def everything() -> dict[str, list[Any]]:
+    """Return all rows of the site's own tables, but what a visit itself leaves."""
+    models = [model for model in apps.get_models() if model.__name__ != "Session"]
+    return {model._meta.label: list(model._default_manager.order_by("pk").values()) for model in models}
 
 
 def test_refusals_of_the_api_are_json(ada: Client) -> None:
