@@ -34,6 +34,9 @@ def transport_options(prefix: str) -> dict[str, Any]:
         "unacked_index_key": f"{prefix}:unacked_index",
         "unacked_mutex_key": f"{prefix}:unacked_mutex",
         "socket_keepalive": True,
+        # A worker waits for its next message a second at a time: longer is a reply that never comes, for which it
+        # would wait for ever, at its end too.
+        "socket_timeout": 10,
         "health_check_interval": 10,
         # Of one attempt to publish, which otherwise would try for ever, and a web page with it.
         "max_retries": 1,

@@ -1,8 +1,12 @@
 """Pages of the site itself: is it healthy, and what is shown when something is wrong."""
 
+import errno
 import logging
+import os
+import shutil
 from collections.abc import Callable
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -12,11 +16,21 @@ from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 
+LEAST_FREE_BYTES = 20_000_000
+
 
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 if the database and Redis answer, else 503; the body says which of them do."""
-    checks: dict[str, Callable[[], object]] = {"database": _ask_database, "redis": lambda: cache.get("healthz")}
+    """Answer 200 if the database answers, Redis takes what it is given and there is room on the disk, else 503.
+
+    The body says which of them do.
+    """
+    checks: dict[str, Callable[[], object]] = {
+        "database": _ask_database,
+        # It answers still when it can write nothing any more.
+        "redis": lambda: cache.set("healthz", 1, 10),
+        "disk": _ask_disk,
+    }
     found = {name: _is_well(name, ask) for name, ask in checks.items()}
     return JsonResponse(found | {"ok": all(found.values())}, status=200 if all(found.values()) else 503)
 
@@ -32,10 +46,15 @@ def _ask_database() -> None:
         cursor.execute("SELECT 1")
 
 
+def _ask_disk() -> None:
+    if shutil.disk_usage(settings.VAR).free < LEAST_FREE_BYTES:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def _is_well(name: str, ask: Callable[[], object]) -> bool:
     try:
         ask()
     except (DatabaseError, RedisError, OSError) as error:
-        logger.error("health check failed part=%s error=%s", name, type(error).__name__)
+        logger.error("health check failed part=%s error=%s", name, getattr(error, "strerror", type(error).__name__))
         return False
     return True

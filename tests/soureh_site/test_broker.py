@@ -2,6 +2,8 @@
 
 import io
 import logging
+import socket
+import threading
 
 import pytest
 import redis
@@ -95,6 +97,26 @@ def test_publishing_gives_up_soon_while_the_broker_is_away(tmp_path):
     with pytest.raises(OperationalError):
         away.send_task("games.tasks.dispatch", retry=False)
     assert time.monotonic() - began < 5
+
+
+def test_broker_that_never_replies_is_given_up(tmp_path):
+    from celery import Celery
+    from kombu.exceptions import OperationalError
+
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(f"{tmp_path}/silent.sock")
+        silent.listen()
+        deaf = Celery(broker=broker.broker_url(f"unix://{tmp_path}/silent.sock"), set_as_current=False)
+        deaf.conf.update(broker.CONFIG, broker_transport_options=broker.transport_options("site"))
+        ended = threading.Event()
+
+        def ask() -> None:
+            with pytest.raises(OperationalError):
+                deaf.send_task("games.tasks.dispatch", retry=False)
+            ended.set()
+
+        threading.Thread(target=ask, daemon=True).start()
+        assert ended.wait(60)
 
 
 def test_a_log_record_is_one_line_with_its_traceback():

@@ -1,16 +1,23 @@
 """The health check and the pages for what goes wrong."""
 
+import shutil
+
 import pytest
+import redis
+from django.conf import settings
 from django.db import connection
 from django.test import Client
 
+from soureh_site import views
 from soureh_site.redis_address import use_redis
+
+WELL = {"database": True, "redis": True, "disk": True, "ok": True}
 
 
 @pytest.mark.django_db
 def test_healthz_is_well_with_database_and_redis(client):
     answer = client.get("/healthz")
-    assert answer.status_code == 200 and answer.json() == {"database": True, "redis": True, "ok": True}
+    assert answer.status_code == 200 and answer.json() == WELL
     assert "no-store" in answer.headers["Cache-Control"]
 
 
@@ -25,7 +32,7 @@ def test_healthz_says_that_redis_is_away(client, redis_url, tmp_path):
     finally:
         use_redis(redis_url)
         del caches["default"]
-    assert answer.status_code == 503 and answer.json() == {"database": True, "redis": False, "ok": False}
+    assert answer.status_code == 503 and answer.json() == WELL | {"redis": False, "ok": False}
 
 
 @pytest.mark.django_db
@@ -37,7 +44,26 @@ def test_healthz_says_that_the_database_is_away(client):
 
     with connection.execute_wrapper(refuse):
         answer = client.get("/healthz")
-    assert answer.status_code == 503 and answer.json() == {"database": False, "redis": True, "ok": False}
+    assert answer.status_code == 503 and answer.json() == WELL | {"database": False, "ok": False}
+
+
+@pytest.mark.django_db
+def test_healthz_says_that_redis_takes_nothing_any_more(client, redis_url):
+    with redis.Redis.from_url(redis_url) as operator:
+        # As where its disk is full: it answers, and refuses every write.
+        operator.config_set("min-replicas-to-write", 1)
+        try:
+            answer = client.get("/healthz")
+        finally:
+            operator.config_set("min-replicas-to-write", 0)
+    assert answer.status_code == 503 and answer.json() == WELL | {"redis": False, "ok": False}
+
+
+@pytest.mark.django_db
+def test_healthz_says_that_the_disk_is_full(client, monkeypatch):
+    monkeypatch.setattr(views, "LEAST_FREE_BYTES", shutil.disk_usage(settings.VAR).total + 1)
+    answer = client.get("/healthz")
+    assert answer.status_code == 503 and answer.json() == WELL | {"disk": False, "ok": False}
 
 
 @pytest.mark.django_db
