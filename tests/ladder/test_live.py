@@ -1,9 +1,11 @@
 """Open pages hear of news, and a page in a real browser shows it without being loaded again."""
 
 import json
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -24,8 +26,9 @@ from tests.ladder.rows import end, make_bot, make_entries, make_ladder, make_pai
 router = URLRouter(websocket_urlpatterns)
 
 
-async def listen(path: str) -> ApplicationCommunicator:
-    listener = ApplicationCommunicator(router, {"type": "websocket", "path": path, "headers": [], "query_string": b""})
+async def listen(path: str, query: bytes = b"") -> ApplicationCommunicator:
+    scope = {"type": "websocket", "path": path, "headers": [], "query_string": query}
+    listener = ApplicationCommunicator(router, scope)
     await listener.send_input({"type": "websocket.connect"})
     assert (await listener.receive_output(timeout=5))["type"] == "websocket.accept"
     return listener
@@ -50,6 +53,22 @@ async def test_socket_passes_the_notice_on_and_nothing_else(path: str) -> None:
     await sync_to_async(announce)("evening")
     assert await heard(listener) == {"type": "changed"}
     assert await listener.receive_nothing()
+    await hang_up(listener)
+
+
+async def test_socket_tells_what_was_announced_between_the_page_and_itself() -> None:
+    rendered = int(time.time())
+    await sync_to_async(announce)("noon")
+    late = await listen("/ws/ladders/noon/", b"since=%d" % rendered)
+    assert await heard(late) == {"type": "changed"}
+    await hang_up(late)
+
+
+@pytest.mark.parametrize("query", [b"", b"since=", b"since=-1", b"since=soon", b"since=" + b"9" * 5000, b"since=%00"])
+async def test_socket_of_a_page_that_knows_tells_nothing(query: bytes) -> None:
+    await sync_to_async(announce)("dusk")
+    listener = await listen("/ws/ladders/dusk/", query)
+    assert await listener.receive_nothing(timeout=0.2)
     await hang_up(listener)
 
 
@@ -125,7 +144,7 @@ def test_news_of_what_was_rolled_back_is_never_sent(announced: list[str]) -> Non
 
 def open_page(page: Any, url: str, socket: str) -> None:
     """Open a page and wait until its socket listens."""
-    with page.expect_websocket(lambda one: one.url.endswith(socket)) as opened:
+    with page.expect_websocket(lambda one: urlsplit(one.url).path == socket) as opened:
         page.goto(url)
     # The consumer joins its group before it accepts; the page says when it has been accepted.
     page.locator("[data-news][data-listens]").wait_for(state="attached")

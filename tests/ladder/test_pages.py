@@ -441,7 +441,7 @@ def test_unfinished_match_keeps_its_seed_and_says_what_it_waits_for(client: Clie
     said = {"waiting": "number 1 in the queue", "queued": "has it next", "playing": "in a blink"}[state]
     assert said in page
     assert_no_level_is_left_out(page)
-    assert f'data-news="/ws/ladders/{ladder.slug}/"' in page
+    assert f'data-news="/ws/ladders/{ladder.slug}/?since=' in page
 
 
 def test_finished_match_shows_result_rating_seed_and_replay(client: Client) -> None:
