@@ -119,7 +119,8 @@ def mail(name: str) -> dict[str, Any]:
     if not text(name):
         return {}
     value = _read(_env.dj_email_url, name, expected)
-    if not value.get("EMAIL_HOST") or text(name).partition("://")[0] not in MAIL_SCHEMES:
+    # Of an address without a host the parser makes localhost.
+    if not _host_of(urlsplit(text(name))) or text(name).partition("://")[0] not in MAIL_SCHEMES:
         raise _bad(name, expected)
     return {key: found for key, found in value.items() if key != "EMAIL_FILE_PATH"}
 

@@ -44,6 +44,8 @@ BAD = [
     ("EMAIL_URL", f"carrier-pigeon://u:{SECRET}@host", "smtp://"),
     ("EMAIL_URL", f"smtp://u:{SECRET}@host:port", "smtp://"),
     ("EMAIL_URL", SECRET, "smtp://"),
+    ("EMAIL_URL", "smtp://", "smtp://"),
+    ("EMAIL_URL", f"submission://me:{SECRET}@:587", "smtp://"),
 ]
 
 

@@ -34,7 +34,7 @@ def run_dir(site: Site) -> str:
 
 def test_up_answers_before_it_says_ready_and_prints_the_password_once(up):
     with urllib.request.urlopen(f"{up.url}/healthz") as answer:
-        assert json.loads(answer.read()) == {"database": True, "redis": True, "ok": True}
+        assert json.loads(answer.read()) == {"database": True, "redis": True, "disk": True, "ok": True}
     passwords = [found[1] for line in up.lines if (found := re.search(r"one-time password (\S+)", line))]
     assert len(passwords) == 1
     assert all(passwords[0].encode() not in path.read_bytes() for path in up.folder.rglob("*") if path.is_file())
@@ -82,6 +82,24 @@ def test_a_port_that_is_none_is_named(tmp_path, port):
     )
     assert done.returncode == 2
     assert "argument --port" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["no answer", "no file", "no database"])
+def test_database_that_cannot_be_used_is_named_without_a_traceback(tmp_path, kind):
+    address = {
+        "no answer": f"postgresql://me:s3kret@127.0.0.1:{free_port()}/soureh",
+        "no file": f"sqlite:///{tmp_path}/nowhere/db.sqlite3",
+        "no database": "",
+    }[kind]
+    if not address:
+        (tmp_path / "db.sqlite3").mkdir()
+    site = Site(tmp_path, DATABASE_URL=address)
+    with pytest.raises(AssertionError) as ended:
+        site.start()
+    said = str(ended.value)
+    assert ("DATABASE_URL: this" if address else "db.sqlite3: this") in said and "database cannot be used: " in said
+    assert "Traceback" not in said and "s3kret" not in said
+    assert not site.processes()
 
 
 def test_up_is_ready_where_its_own_address_is_no_allowed_host(tmp_path):

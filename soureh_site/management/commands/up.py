@@ -23,6 +23,7 @@ from typing import IO, Any, NoReturn
 import redis
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+from django.db import OperationalError
 
 from bots.sandbox import probe
 from soureh_site import guard, logs
@@ -77,8 +78,7 @@ class Command(BaseCommand):
     def _start(self, children: Children, run_dir: Path, port: int) -> None:
         """Start everything in the order in which it is needed, and say where the site is."""
         sandbox_url = self._start_redis(children, run_dir)
-        call_command("migrate", verbosity=0, interactive=False)
-        call_command("seed")
+        self._prepare_database()
         if password := create_first_administrator():
             self.stdout.write(f"First start: log in as admin with the one-time password {password}")
         collect_if_changed()
@@ -96,6 +96,15 @@ class Command(BaseCommand):
         children.wait_ready(web, self._is_healthy)
         self.stdout.write(f"Ready: {self.address}  (Ctrl-C stops it; logs are in {settings.VAR / 'log'})")
         self.stdout.flush()
+
+    def _prepare_database(self) -> None:
+        """Bring the database up to date and seed it. CommandError if it cannot be reached or written to."""
+        try:
+            call_command("migrate", verbosity=0, interactive=False)
+            call_command("seed")
+        except OperationalError as error:
+            where = "DATABASE_URL" if os.environ.get("DATABASE_URL") else settings.DATABASES["default"]["NAME"]
+            raise CommandError(f"{where}: this database cannot be used: {str(error).strip()}") from None
 
     def _start_redis(self, children: Children, run_dir: Path) -> str:
         """Start Valkey, or reach the Redis of REDIS_URL; return the address for sandboxed workers."""
