@@ -259,6 +259,18 @@ def test_admin_shows_no_source(ada: Any) -> None:
     assert client.get(f"/admin/bots/source/{version.source_id}/change/").status_code == 404
 
 
+@pytest.mark.parametrize("kind", ["bots/bot", "accounts/user"])
+def test_admin_deletes_nobody_whose_versions_have_played(ada: Any, kind: str) -> None:
+    version = uploaded(ada)
+    pk = version.bot_id if kind == "bots/bot" else ada.pk
+    client = Client()
+    client.force_login(person("root2", is_staff=True, is_superuser=True))
+    assert client.post(f"/admin/{kind}/{pk}/delete/", {"post": "yes"}).status_code == 403
+    several = {"action": "delete_selected", "_selected_action": [pk], "post": "yes"}
+    client.post(f"/admin/{kind}/", several)
+    assert BotVersion.objects.get().bot.owner == ada
+
+
 def test_owner_changes_what_his_bot_says(client: Client, ada: Any) -> None:
     bot = uploaded(ada).bot
     assert client.post("/bots/mim/edit/", {"about": "Counts cards."}).status_code == 302
