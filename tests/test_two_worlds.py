@@ -303,7 +303,7 @@ def steady(text: str) -> str:
     """Return a page without what is drawn anew for each request."""
     # A token against forgery; what is hexadecimal, such as a seed, stays to be compared.
     text = re.sub(r"\b(?![0-9a-f]{64}\b)[A-Za-z0-9]{64}\b", "token", text)
-    text = re.sub(r'(value=")\d\d:\d\d:\d\d"', r"\1now", text)
+    text = re.sub(r'(value=")\d\d:\d\d:\d\d"|(\?since=)\d{10}', r"\1\2now", text)
     # The second factor's secret, drawn when its page is asked for.
     return re.sub(r"data:image/svg\+xml;[^\"']+|\b[A-Z2-7]{32}\b", "secret", text)
 
