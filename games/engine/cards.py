@@ -8,7 +8,7 @@ out, `parse_card` on the way in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 Card = int
 
@@ -39,6 +39,19 @@ def parse_card(text: str) -> Card:
     if card is None:
         raise ValueError(f"expected a rank of {RANKS} and a suit of {SUITS}: {text!r}")
     return card
+
+
+def parse_deck(texts: Sequence[str]) -> list[Card]:
+    """Return the cards written in `texts`, each of the eighty once.
+
+    Raises:
+        ValueError: a text names no card, or a card is missing or too many.
+    """
+    kinds = [parse_card(text) for text in texts]
+    if sorted(kinds) != sorted(card % 40 for card in SORTED_DECK):
+        raise ValueError(f"expected the {DECK_SIZE} cards, each of {len(set(NAMES))} twice: {len(kinds)} cards")
+    # The second of two alike is the other copy.
+    return [kind + 40 * (kind in kinds[:place]) for place, kind in enumerate(kinds)]
 
 
 def format_cards(cards: Iterable[Card]) -> list[str]:

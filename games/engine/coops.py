@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from .cards import ACE, IS_RED, RANK, SORTED_DECK, TEN, Card
+from .cards import ACE, IS_RED, RANK, SORTED_DECK, TEN, Card, parse_card
 
 Table = tuple[tuple[bool, ...], ...]
+
+ACE_CARD = parse_card("As")
 
 
 def is_valid_coop(up: Card, down: Card, *, coop_colour: str, aces: str) -> bool:
@@ -34,6 +36,6 @@ def coop_table(coop_colour: str, aces: str) -> Table:
 
 
 @cache
-def replace_table(ace_guard: str) -> Table:
-    """Return `may_replace` as a table, indexed by the drawn, then the face-up card."""
-    return tuple(tuple(may_replace(drawn, up, ace_guard=ace_guard) for up in SORTED_DECK) for drawn in SORTED_DECK)
+def opens_table(ace_guard: str) -> tuple[bool, ...]:
+    """Return by drawn card whether it may replace even a face-up ace; every other card any card may."""
+    return tuple(may_replace(drawn, ACE_CARD, ace_guard=ace_guard) for drawn in SORTED_DECK)

@@ -7,15 +7,17 @@ the same game. Hidden cards leave it only by `view`, `log_for` and `Feed`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any, NamedTuple
 
 from . import view as views
-from .hand import PICK, SHOW_OR_GO, Hand
-from .log import Entry, Faulted, GameEnded, HandEnded
-from .notation import DISCARD, GO, MAX_SEATS, IllegalMove, show
+from .cards import parse_deck
+from .hand import PICK, SHOW_OR_GO, Hand, Setting
+from .log import Entry, Faulted, GameEnded
+from .notation import DISCARD, GO, MAX_SEATS, show
 from .rules import Rules
 from .scoring import rank_places
-from .shuffle import Shuffler
+from .shuffle import Decks, GivenDeck, RandomDecks, Shuffler
 
 FAULT_KINDS = (
     *("start", "timeout", "illegal", "protocol", "crash", "memory", "output", "violation"),
@@ -73,36 +75,74 @@ class Game:
         self.player_seeds = ("",) * seats if player_seeds is None else tuple(player_seeds)
         if len(self.player_seeds) != seats:
             raise ValueError(f"expected {seats} player seeds: {len(self.player_seeds)}")
-        self.decisions_made = 0
+        # Like the rules and the seeds these are replaced, never changed in place: copies share them.
         self.totals = [0] * seats
         self.faults: list[Fault] = []
         self.result: Result | None = None
-        self._eliminated_in: dict[int, int] = {}  # seat to hand number
-        self._log: list[Entry] = []
-        self._hands: list[Hand] = []
-        self._shuffler = self._new_shuffler()
-        self._legal: list[str] | None = None
-        self._deal(dealer=0)
+        self._eliminated_in: Mapping[int, int] = {}  # seat to hand number
+        self._past: tuple[Hand, ...] = ()
+        self._past_decisions = self._past_entries = 0
+        self._decks: Decks = self._new_shuffler()
+        self._setting = Setting.of(rules, range(seats), seats)
+        self._hand = self._deal(1, dealer=0)
 
     def _new_shuffler(self) -> Shuffler:
         return Shuffler(self.server_seed, self.player_seeds)
 
-    @property
-    def _hand(self) -> Hand:
-        return self._hands[-1]
+    def _deal(self, no: int, *, dealer: int) -> Hand:
+        return Hand(self._setting, no=no, dealer=dealer, totals=self.totals, decks=self._decks)
 
-    def _deal(self, *, dealer: int) -> None:
-        self._hands.append(
-            Hand(
-                self.rules,
-                no=len(self._hands) + 1,
-                dealer=dealer,
-                in_hand=self.playing,
-                totals=self.totals,
-                shuffler=self._shuffler,
-                log=self._log,
-            )
-        )
+    @property
+    def _hands(self) -> tuple[Hand, ...]:
+        """All hands that were dealt, the present one last."""
+        return (*self._past, self._hand)
+
+    @property
+    def _log(self) -> list[Entry]:
+        return self._entries(0)
+
+    def _entries(self, start: int) -> list[Entry]:
+        """Return the log from index `start` on."""
+        if start >= self._past_entries:
+            return self._hand.log[start - self._past_entries :]
+        entries = [entry for hand in self._hands for entry in hand.log]
+        return entries[start:]
+
+    @classmethod
+    def from_deck(cls, rules: Rules, seats: int, deck: Sequence[str], rng: Random | None = None) -> Game:
+        """Return a game whose first hand is dealt from `deck`, eighty card names, the top first.
+
+        All further decks come out of `rng`, a new one by default. Such a game has no seed and no record.
+
+        Raises:
+            ValueError: a number is out of bounds, or `deck` is not the eighty cards.
+        """
+        if not 2 <= seats <= MAX_SEATS:
+            raise ValueError(f"expected 2 to {MAX_SEATS} seats: {seats}")
+        decks = RandomDecks(rng or Random())
+        opening = GivenDeck(parse_deck(deck), decks)
+        hand = Hand(Setting.of(rules, range(seats), seats), no=1, dealer=0, totals=[0] * seats, decks=opening)
+        return cls.restored(rules, hand, decisions=0)
+
+    @classmethod
+    def restored(
+        cls,
+        rules: Rules,
+        hand: Hand,
+        *,
+        decisions: int,
+        faults: Sequence[Fault] = (),
+        eliminated_in: Mapping[int, int] | None = None,
+    ) -> Game:
+        """Return a game that goes on with `hand`, after so many decisions. It has no seed, and no earlier hands."""
+        game = cls.__new__(cls)
+        game.rules, game.seats = rules, len(hand.totals)
+        game.server_seed, game.player_seeds = b"", ()
+        game.totals, game.faults, game.result = list(hand.totals), list(faults), None
+        game._eliminated_in = dict(eliminated_in or {})
+        game._past, game._past_entries, game._past_decisions = (), 0, decisions - hand.decisions
+        game._decks, game._setting, game._hand = hand.decks, hand.setting, hand
+        return game
 
     # What is to be decided
 
@@ -129,14 +169,14 @@ class Game:
         """The seats on autopilot, ascending."""
         return sorted(fault.seat for fault in self.faults)
 
-    def legal(self) -> list[str]:
-        """Return the legal moves in the order of the formats; [] once the game is over."""
-        return list(self._legal_moves())
+    @property
+    def decisions_made(self) -> int:
+        """How many decisions have been made; the pending one's id is one more."""
+        return self._past_decisions + self._hand.decisions
 
-    def _legal_moves(self) -> list[str]:
-        if self._legal is None:
-            self._legal = self._hand.legal()
-        return self._legal
+    def legal(self) -> tuple[str, ...]:
+        """Return the legal moves in the order of the formats; () once the game is over."""
+        return self._hand.legal()
 
     def autopilot(self) -> str | None:
         """Return the move that a faulted seat makes (d, go, best pick); None if its player decides."""
@@ -155,14 +195,7 @@ class Game:
         Raises:
             IllegalMove: `move` is not legal, or the game is over; nothing has changed.
         """
-        legal = self._legal_moves()
-        if move not in legal:
-            expected = f"one of {', '.join(legal)}" if legal else "no move, the game is over"
-            raise IllegalMove(f"expected {expected}: {show(move)}")
-        self._legal = None
-        self.decisions_made += 1
-        self._hand.play(move)
-        if self._hand.end is not None:
+        if self._hand.play(move):
             self._settle()
 
     def _settle(self) -> None:
@@ -170,19 +203,24 @@ class Game:
         hand = self._hand
         if hand.end is None:
             raise AssertionError("only a finished hand is settled")
-        self.totals = list(hand.end.totals)
-        self._log.append(HandEnded(hand.no, hand.down, hand.end))
+        self.totals = hand.end.totals
+        hand.note(hand.ending())
         if self.rules.end == "elimination" and hand.end.how != "stopped":
-            for seat in self.playing:
-                if self.totals[seat] >= self.rules.target:
-                    self._eliminated_in[seat] = hand.no
+            out = [seat for seat in self.playing if self.totals[seat] >= self.rules.target]
+            self._eliminated_in = {**self._eliminated_in, **dict.fromkeys(out, hand.no)}
         how = self._ended_by(hand)
         if how is not None:
             self._end(how)
             return
+        self._past += (hand,)
+        self._past_decisions += hand.decisions
+        self._past_entries += len(hand.log)
+        playing = self._setting.players
+        if len(self._eliminated_in) != self.seats - len(playing):
+            playing = tuple(self.playing)
+            self._setting = Setting.of(self.rules, playing, self.seats)
         # The deal passes clockwise over eliminated seats.
-        playing = self.playing
-        self._deal(dealer=next((seat for seat in playing if seat > hand.dealer), playing[0]))
+        self._hand = self._deal(hand.no + 1, dealer=next((seat for seat in playing if seat > hand.dealer), playing[0]))
 
     def _ended_by(self, hand: Hand) -> str | None:
         rules = self.rules
@@ -194,14 +232,14 @@ class Game:
             return "target"
         if rules.end == "elimination" and len(self.playing) < 2:
             return "elimination"
-        return "fault" if self._is_decided_by_faults() else None
+        return "fault" if self.faults and self._is_decided_by_faults() else None
 
     def _is_decided_by_faults(self) -> bool:
         return len(set(self.playing) - set(self.faulted)) < 2
 
     def _end(self, how: str) -> None:
         self.result = Result(how, list(self.totals), self._places())
-        self._log.append(GameEnded(list(self.totals), list(self.result.places), how))
+        self._hand.note(GameEnded(self.totals, self.result.places, how))
 
     def _places(self) -> list[int]:
         """Rank by the rules, faulted seats behind all others and earlier faults behind later ones."""
@@ -211,7 +249,7 @@ class Game:
         # Later elimination is better; those of one hand, and those who stay in, go by totals (rules 9).
         return rank_places(
             [
-                behind.get(seat, (0, -self._eliminated_in.get(seat, len(self._hands) + 1), self.totals[seat]))
+                behind.get(seat, (0, -self._eliminated_in.get(seat, self._hand.no + 1), self.totals[seat]))
                 for seat in range(self.seats)
             ]
         )
@@ -230,11 +268,10 @@ class Game:
         turn = 0 if at_start else self.decisions_made + 1
         if self.result is not None:
             # The second of two who fail at the start: the ending is drawn up anew.
-            del self._log[-2:]
-        self.faults.append(Fault(seat, kind, self._hand.no, turn, reason))
-        self._log.append(Faulted(seat, kind))
+            self._hand.unsay(2)
+        self.faults = [*self.faults, Fault(seat, kind, self._hand.no, turn, reason)]
+        self._hand.note(Faulted(seat, kind))
         if self._is_decided_by_faults():
-            self._legal = None
             self._hand.stop()
             self._settle()
 
@@ -259,28 +296,31 @@ class Game:
         """
         return views.view(self, self._hand, seat, revealed=revealed)
 
-    def log_for(self, seat: int | None, start: int = 0, *, revealed: bool = False) -> list[dict[str, Any]]:
+    def log_for(
+        self, seat: int | None, start: int = 0, *, revealed: bool = False, own_draws: bool = False
+    ) -> list[dict[str, Any]]:
         """Return what happened from index `start` on, as `seat` may see it.
 
         The numbering is the same for every viewer. `revealed` as for `view`; it adds
-        `drew` to the turns.
+        `drew` to the turns, and `own_draws` to those of `seat`.
         """
-        return [views.render(entry, seat, revealed=revealed) for entry in self._log[start:]]
+        entries = self._entries(start)
+        return [views.render(entry, seat, revealed=revealed, with_own_draws=own_draws) for entry in entries]
 
     @property
     def log(self) -> range:
         """The indices of what happened so far; `len` of it is their number."""
-        return range(len(self._log))
+        return range(self._past_entries + len(self._hand.log))
 
     def copy(self) -> Game:
         """Return an independent copy."""
         twin = Game.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin.totals = list(self.totals)
-        twin.faults = list(self.faults)
-        twin._eliminated_in = dict(self._eliminated_in)
-        twin._log = list(self._log)
-        twin._hands = [*self._hands[:-1], self._hand.copy(twin._log)]
+        twin.rules, twin.seats = self.rules, self.seats
+        twin.server_seed, twin.player_seeds, twin._decks = self.server_seed, self.player_seeds, self._decks
+        twin.totals, twin.faults, twin.result = self.totals, self.faults, self.result
+        twin._eliminated_in, twin._past = self._eliminated_in, self._past
+        twin._past_decisions, twin._past_entries = self._past_decisions, self._past_entries
+        twin._setting, twin._hand = self._setting, self._hand.copy()
         return twin
 
 

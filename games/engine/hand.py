@@ -2,24 +2,95 @@
 
 A hand runs on by itself from one decision to the next: lapses, reshuffles, draws and
 scoring happen inside `play`. It knows every card; what leaves it, leaves by `view`.
+
+What the rules ask again and again is kept as sets, so that a turn costs a few operations
+on small integers. `allowed` has a bit for each move of a turn that is legal and `calls`
+for each that may call with it (`notation.BIT`); `_invalid` has a bit for each coop that
+is not valid. Coops are numbered through: slot `i` of seat `p` is place `4 * p + i`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
+from dataclasses import dataclass
 
-from .cards import Card
-from .coops import coop_table, replace_table
-from .log import CallLapsed, Entry, HandDealt, Moved, Reshuffled
-from .notation import CALL, DISCARD, GO, KEEP, SHOW, SLOTS, SWAP, TURN_MOVES, Move
+from .cards import ACE, RANK, Card
+from .coops import Table, coop_table, opens_table
+from .log import CallLapsed, Entry, HandDealt, HandEnded, Reshuffled, is_move
+from .notation import (
+    BIT,
+    DISCARD,
+    GO,
+    KEEP,
+    MAX_SEATS,
+    SHOW,
+    SLOTS,
+    SWAP,
+    TURN_MOVES,
+    IllegalMove,
+    moves_of,
+    set_of,
+    show,
+)
 from .rules import Rules
 from .scoring import HandEnd, Score, best_score, picks_of, score
-from .shuffle import Shuffler
+from .shuffle import Decks
 
 TURN = "turn"
 SHOW_OR_GO = "call"
 PICK = "pick"
+
+NOBODY = -1
+UNLIMITED = 99  # more replacements than a call can suffer
+
+SWAP_ON: tuple[int, ...] = tuple(BIT[text] for seat in SWAP for text in seat)  # by place
+SWAPS_ON: tuple[int, ...] = tuple(set_of(*seat) for seat in SWAP)  # by seat
+KEEPS = set_of(*KEEP)
+COOP: tuple[int, ...] = tuple(1 << place for place in range(4 * MAX_SEATS))  # by place
+# By a seat's four bits of `_invalid`: whether one move may leave all four valid, as at most one is not.
+NEARLY_VALID: tuple[bool, ...] = tuple(bits.bit_count() < 2 for bits in range(16))
+IS_ACE: tuple[bool, ...] = tuple(rank == ACE for rank in RANK)
+
+_KEEP, _SWAP, _DISCARD = range(3)
+# By a turn's move: its bit, which of the three it is, the slot that is kept to or the place that is swapped, and
+# whether it calls.
+_TURN: dict[str, tuple[int, int, int, bool]] = {
+    text: (
+        BIT[text[:-1] if move.calls else text],
+        "ksd".index(move.kind),
+        max(4 * move.seat, 0) + move.slot,
+        move.calls,
+    )
+    for text, move in TURN_MOVES.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the rules and the players of a hand settle once and for all."""
+
+    rules: Rules
+    players: tuple[int, ...]  # ascending
+    valid: Table
+    opens: tuple[bool, ...]
+    calls_at_will: bool
+    left_of: tuple[int, ...]  # by seat
+    reach: tuple[int, ...]  # by seat: its keeps, the swaps on all others in the hand, and the discard
+
+    @classmethod
+    def of(cls, rules: Rules, players: Sequence[int], seats: int) -> Setting:
+        """Return the setting of hands between `players`, ascending, at a table of so many seats."""
+        left_of = dict(zip(players, [*players[1:], players[0]], strict=True))
+        swaps = sum(SWAPS_ON[seat] for seat in players)
+        return cls(
+            rules,
+            tuple(players),
+            valid=coop_table(rules.coop_colour, rules.aces),
+            opens=opens_table(rules.ace_guard),
+            calls_at_will=rules.calls == "any",
+            left_of=tuple(left_of.get(seat, NOBODY) for seat in range(seats)),
+            reach=tuple(KEEPS | swaps & ~SWAPS_ON[seat] | BIT[DISCARD] for seat in range(seats)),
+        )
 
 
 class Hand:
@@ -30,254 +101,318 @@ class Hand:
     Lists of hands of cards are by seat; a seat that is not in the hand has [].
     """
 
-    def __init__(
-        self,
-        rules: Rules,
-        *,
-        no: int,
-        dealer: int,
-        in_hand: Sequence[int],
-        totals: Sequence[int],
-        shuffler: Shuffler,
-        log: list[Entry],
-    ) -> None:
-        self.rules = rules
+    __slots__ = (
+        *("setting", "no", "dealer", "totals", "order", "deck", "reshuffles", "end", "decks", "_valid"),
+        *("kind", "seat", "drawn", "allowed", "calls", "caller", "shield", "_scores", "_winner"),
+        *("stock", "at", "discards", "top_is_up", "log", "asides", "_down", "_up", "_invalid", "_guarded"),
+    )
+
+    def __init__(self, setting: Setting, *, no: int, dealer: int, totals: Sequence[int], decks: Decks) -> None:
+        self.setting = setting
+        self._valid = setting.valid
         self.no = no
         self.dealer = dealer
-        self.totals = list(totals)  # as at the start of the hand
-        self.log = log
-        self.moves: list[str] = []
+        self.totals = totals  # as at the start of the hand
         # Clockwise from the dealer's left; the dealer comes last.
-        self.order = [seat for seat in in_hand if seat > dealer] + [seat for seat in in_hand if seat <= dealer]
-        self._in_hand = sorted(in_hand)
-        self._left_of = dict(zip(self.order, self.order[1:] + self.order[:1], strict=True))
+        players = setting.players
+        self.order = [seat for seat in players if seat > dealer] + [seat for seat in players if seat <= dealer]
         self.kind: str | None = None
         self.seat = self.order[0]
         self.drawn: Card | None = None
-        self.caller: int | None = None
-        self.shield: int | None = None  # replacements that the caller must still suffer; None is no limit
+        self.allowed = self.calls = 0
+        self.caller = NOBODY
+        self.shield = UNLIMITED  # replacements that the caller must still suffer
         self.end: HandEnd | None = None
-        self._shuffler = shuffler
-        self._valid = coop_table(rules.coop_colour, rules.aces)
-        self._replaces = replace_table(rules.ace_guard)
+        self.decks = decks
         self._scores: dict[int, Score] = {}
         self._winner: int | None = None
         self._deal()
-        self._start_turn(self.seat)
+        self._draw()
 
     def _deal(self) -> None:
         """Deal eight in a row to each player, four face-down and four face-up (rules 3)."""
-        self.deck = self._shuffler.deal(self.no)
+        deck = self.deck = self.decks.deal(self.no)
         self.reshuffles: list[list[Card]] = []
-        self.down: list[list[Card]] = [[] for _ in self.totals]
-        self.up: list[list[Card]] = [[] for _ in self.totals]
-        for place, seat in enumerate(self.order):
-            first = 8 * place
-            self.down[seat] = self.deck[first : first + 4]
-            self.up[seat] = self.deck[first + 4 : first + 8]
-        self.stock = self.deck[: 8 * len(self.order) - 1 : -1]  # the last is on top, where pop() is cheap
+        self._down: list[Card] = [0] * (4 * len(self.totals))  # by place
+        self._up = self._down[:]
+        for number, seat in enumerate(self.order):
+            first, place = 8 * number, 4 * seat
+            self._down[place : place + 4] = deck[first : first + 4]
+            self._up[place : place + 4] = deck[first + 4 : first + 8]
+        self.judge()
+        self.stock, self.at = deck, 8 * len(self.order)  # the next card to be drawn is stock[at]
         self.discards: list[Card] = []  # bottom to top
         self.top_is_up = False
-        down, up = [list(cards) for cards in self.down], [list(cards) for cards in self.up]
-        self.log.append(HandDealt(self.no, self.dealer, down, up, list(self.totals)))
+        self.log: list[Entry] = [HandDealt(self.no, self.dealer, self.order, deck, self.totals)]
+        self.asides = 1  # entries of the log that are no decisions
 
-    def copy(self, log: list[Entry]) -> Hand:
-        """Return an independent copy that writes to `log`."""
+    def judge(self) -> None:
+        """Note which coops are valid and which face-up cards are aces, of all that lie."""
+        up, down, valid = self._up, self._down, self._valid
+        self._invalid = sum([COOP[place] for place in range(len(up)) if not valid[up[place]][down[place]]])
+        self._guarded = sum([SWAP_ON[place] for place in range(len(up)) if IS_ACE[up[place]]])  # by the swaps on them
+
+    def copy(self) -> Hand:
+        """Return an independent copy."""
         twin = Hand.__new__(Hand)
-        twin.__dict__.update(self.__dict__)
-        twin.log = log
-        twin.moves = list(self.moves)
-        twin.reshuffles = list(self.reshuffles)
-        twin.down = [list(cards) for cards in self.down]
-        twin.up = [list(cards) for cards in self.up]
-        twin.stock = list(self.stock)
-        twin.discards = list(self.discards)
-        twin._scores = dict(self._scores)
+        twin.setting, twin._valid, twin.no, twin.dealer = self.setting, self._valid, self.no, self.dealer
+        twin.totals, twin.order, twin.deck, twin.decks = self.totals, self.order, self.deck, self.decks
+        twin.kind, twin.seat, twin.drawn = self.kind, self.seat, self.drawn
+        twin.allowed, twin.calls, twin.caller, twin.shield = self.allowed, self.calls, self.caller, self.shield
+        twin.stock, twin.at, twin.top_is_up, twin.asides = self.stock, self.at, self.top_is_up, self.asides
+        twin._invalid, twin._guarded = self._invalid, self._guarded
+        # Replaced, never changed in place: the copies may share them.
+        twin.reshuffles, twin._scores, twin._winner, twin.end = self.reshuffles, self._scores, self._winner, self.end
+        twin._down, twin._up, twin.discards, twin.log = self._down[:], self._up[:], self.discards[:], self.log[:]
         return twin
 
-    # What may be done
+    # What there is
 
-    def legal(self) -> list[str]:
-        """Return the legal moves in the order of the formats; [] once the hand is over."""
-        if self.kind == TURN:
-            return self._legal_turn()
-        if self.kind == SHOW_OR_GO:
-            return [SHOW, GO]
-        return list(picks_of(self.rules)) if self.kind == PICK else []
+    @property
+    def decisions(self) -> int:
+        """How many decisions have been made in this hand."""
+        return len(self.log) - self.asides
 
-    def _legal_turn(self) -> list[str]:
-        swaps = self._legal_swaps()
-        if self.caller is not None:  # Nobody else may call while a call stands (rules 6).
-            return [*KEEP, *swaps, DISCARD]
-        if self.rules.calls == "any":
-            return _each_with_call([*KEEP, *swaps, DISCARD])
-        coops = self.coops(self.seat)
-        if coops.count(False) > 1:
-            return [*KEEP, *swaps, DISCARD]
-        keeps = self._legal_keeps(coops)
-        return [*keeps, *swaps, DISCARD] if False in coops else keeps + _each_with_call([*swaps, DISCARD])
+    @property
+    def moves(self) -> list[str]:
+        """The decisions made in this hand, in order."""
+        return [entry[1] for entry in self.log if is_move(entry)]
 
-    def _legal_keeps(self, coops: list[bool]) -> list[str]:
-        """Return the keeps and those that may call: a keep changes one coop, so all others must hold already."""
-        up = self.up[self.seat]
-        keeps: list[str] = []
-        for slot in SLOTS:
-            keeps.append(KEEP[slot])
-            others_hold = False not in coops[:slot] + coops[slot + 1 :]
-            if others_hold and self._valid[up[slot]][self._drawn()]:
-                keeps.append(KEEP[slot] + CALL)
-        return keeps
+    @property
+    def down(self) -> list[list[Card]]:
+        """The face-down cards by seat."""
+        return self._by_seat(self._down)
 
-    def _legal_swaps(self) -> list[str]:
-        shielded = self.caller if self.shield == 0 else None
-        replaces = self._replaces[self._drawn()].__getitem__
-        moves: list[str] = []
-        for other in self._in_hand:
-            if other != self.seat and other != shielded:
-                moves += compress(SWAP[other], map(replaces, self.up[other]))
-        return moves
+    @property
+    def up(self) -> list[list[Card]]:
+        """The face-up cards by seat."""
+        return self._by_seat(self._up)
+
+    def _by_seat(self, cards: Sequence[Card]) -> list[list[Card]]:
+        players = self.setting.players
+        return [list(cards[4 * seat : 4 * seat + 4]) if seat in players else [] for seat in range(len(self.totals))]
 
     def coops(self, seat: int) -> list[bool]:
         """Return the validity of a seat's four coops (rules 5)."""
-        valid = self._valid
-        return [valid[up][down] for up, down in zip(self.up[seat], self.down[seat], strict=True)]
+        return [not self._invalid & COOP[4 * seat + slot] for slot in SLOTS]
 
-    def _drawn(self) -> Card:
-        if self.drawn is None:
-            raise AssertionError("a turn is decided with a drawn card")
-        return self.drawn
+    def _holds(self, seat: int) -> bool:
+        return not self._invalid >> 4 * seat & 15
+
+    def legal(self) -> tuple[str, ...]:
+        """Return the legal moves in the order of the formats; () once the hand is over."""
+        if self.allowed:
+            return moves_of(self.allowed, self.calls)
+        if self.kind == SHOW_OR_GO:
+            return (SHOW, GO)
+        return picks_of(self.setting.rules) if self.kind == PICK else ()
 
     # What is done
 
-    def play(self, move: str) -> None:
-        """Play one of the legal moves and run on to the next decision.
+    def play(self, move: str) -> bool:
+        """Play the pending decision and run on to the next; return whether the hand is over.
 
-        The caller has made sure that `move` is legal.
+        Raises:
+            IllegalMove: `move` is not legal; nothing has changed.
         """
-        self.moves.append(move)
-        if self.kind == TURN:
-            self._play_turn(move)
-        elif self.kind == SHOW_OR_GO:
-            self._play_show_or_go(move)
-        else:
-            self._play_pick(move)
-
-    def _play_turn(self, text: str) -> None:
-        """Keep, swap or discard the drawn card, and call if the move says so (rules 4)."""
-        seat, drawn, move = self.seat, self._drawn(), TURN_MOVES[text]
+        try:
+            bit, kind, place, calls = _TURN[move]
+        except (KeyError, TypeError):
+            return self._play_other(move)
+        if not (self.calls if calls else self.allowed) & bit:
+            raise self._illegal(move)
+        # Only a turn allows moves of a turn, and a turn is decided with a drawn card.
+        seat: int = self.seat
+        drawn: Card = self.drawn  # type: ignore[assignment]
         shown: Card | None = None
-        if move.kind == "k":
-            shown = self.down[seat][move.slot]
-            self.down[seat][move.slot] = drawn
-            self._discard(shown, is_up=True)
-        elif move.kind == "s":
+        if kind == _SWAP:
             shown = drawn
-            self._swap(move, drawn)
+            replaced = self._up[place]
+            self._up[place] = drawn
+            if self._valid[drawn][self._down[place]]:
+                self._invalid &= ~COOP[place]
+            else:
+                self._invalid |= COOP[place]
+            self.discards.append(replaced)
+            self.top_is_up = False
+            if IS_ACE[drawn]:
+                self._guarded |= SWAP_ON[place]
+            elif IS_ACE[replaced]:
+                self._guarded &= ~SWAP_ON[place]
+            if place >> 2 == self.caller:
+                self.shield -= 1
+        elif kind == _KEEP:
+            place += 4 * seat
+            shown = self._down[place]
+            self._down[place] = drawn
+            if self._valid[self._up[place]][drawn]:
+                self._invalid &= ~COOP[place]
+            else:
+                self._invalid |= COOP[place]
+            self.discards.append(shown)
+            self.top_is_up = True
         else:
-            self._discard(drawn, is_up=False)
-        self.drawn = None
-        self.log.append(Moved(seat, text, drawn, shown))
-        if move.calls:
-            self.caller, self.shield = seat, self.rules.caller_shield
-        self._start_turn(self._left_of[seat])
+            self.discards.append(drawn)
+            self.top_is_up = False
+        self.log.append((seat, move, drawn, shown))
+        if calls:
+            self._call(seat)
+        seat = self.seat = self.setting.left_of[seat]
+        return self._draw() if seat != self.caller else self._start_callers_turn()
 
-    def _swap(self, move: Move, drawn: Card) -> None:
-        replaced = self.up[move.seat][move.slot]
-        self.up[move.seat][move.slot] = drawn
-        self._discard(replaced, is_up=False)
-        if move.seat == self.caller and self.shield is not None:
-            self.shield -= 1
+    def _call(self, seat: int) -> None:
+        limit = self.setting.rules.caller_shield
+        self.caller, self.shield, self.calls = seat, UNLIMITED if limit is None else limit, 0
 
-    def _discard(self, card: Card, *, is_up: bool) -> None:
-        self.discards.append(card)
-        self.top_is_up = is_up
+    def _draw(self) -> bool:
+        """Draw for the seat whose turn it is and see what it may do (rules 4, 6); return whether the hand is over."""
+        try:
+            drawn = self.drawn = self.stock[self.at]
+        except IndexError:
+            return self._draw_from_empty_stock()
+        self.at += 1
+        self.kind = TURN
+        setting = self.setting
+        allowed = setting.reach[self.seat]
+        if not setting.opens[drawn]:
+            allowed &= ~self._guarded
+        if self.caller == NOBODY:
+            invalid = self._invalid >> 4 * self.seat & 15
+            self.calls = self._calls(drawn, allowed, invalid) if setting.calls_at_will or NEARLY_VALID[invalid] else 0
+        elif not self.shield:
+            allowed &= ~SWAPS_ON[self.caller]
+        self.allowed = allowed
+        return False
 
-    def _start_turn(self, seat: int) -> None:
+    def _calls(self, drawn: Card, allowed: int, invalid: int) -> int:
+        """Return the moves that may call: those that leave all four coops valid, or any (rules 4)."""
+        if self.setting.calls_at_will:
+            return allowed
+        # Only a keep changes coops of one's own, and only one of them: all others must hold already.
+        valid, up, first = self._valid, self._up, 4 * self.seat
+        if invalid:
+            slot = invalid.bit_length() - 1
+            return invalid if valid[up[first + slot]][drawn] else 0  # a slot and the keep to it have the same bit
+        calls = allowed & ~KEEPS
+        for slot in SLOTS:
+            if valid[up[first + slot]][drawn]:
+                calls |= 1 << slot
+        return calls
+
+    def _start_callers_turn(self) -> bool:
         """Let the caller show or go on if his coops hold, else draw (rules 6)."""
-        self.seat = seat
-        if seat != self.caller:
-            self._draw()
-        elif all(self.coops(seat)):
-            self.kind = SHOW_OR_GO
-        else:
+        if not self._holds(self.seat):
             self._lapse()
+            return self._draw()
+        self.kind, self.drawn, self.allowed, self.calls = SHOW_OR_GO, None, 0, 0
+        return False
+
+    def ending(self) -> HandEnded:
+        """Return what the log says of a hand that is over."""
+        if self.end is None:
+            raise AssertionError("only finished hands have an ending")
+        return HandEnded(self.no, self.setting.players, self._down, self.end)
+
+    def ask(self, kind: str, seat: int) -> None:
+        """Go on with a decision of this kind and seat, in a hand that was laid out as it stood then."""
+        self.seat = seat
+        if kind == TURN:
             self._draw()
+        else:
+            self.kind, self.drawn, self.allowed, self.calls = kind, None, 0, 0
+
+    def note(self, entry: Entry) -> None:
+        """Add to the log what is no decision."""
+        self.log.append(entry)
+        self.asides += 1
+
+    def unsay(self, count: int) -> None:
+        """Take back the last `count` notes."""
+        del self.log[-count:]
+        self.asides -= count
 
     def _lapse(self) -> None:
-        self.log.append(CallLapsed(self.seat))
-        self.caller = self.shield = None
+        self.note(CallLapsed(self.seat))
+        self.caller, self.shield = NOBODY, UNLIMITED
 
-    def _draw(self) -> None:
-        """Draw for the seat whose turn it is, out of a new stock if the old one is used up (rules 7)."""
-        if not self.stock:
-            if len(self.reshuffles) == self.rules.max_reshuffles:
-                self._end_exhausted()
-                return
-            self._reshuffle()
-        self.drawn = self.stock.pop()
-        self.kind = TURN
-
-    def _reshuffle(self) -> None:
-        stock = self._shuffler.reshuffle(self.no, len(self.reshuffles) + 1, self.discards)
-        self.reshuffles.append(stock)
-        self.stock = stock[::-1]
+    def _draw_from_empty_stock(self) -> bool:
+        """Make a new stock out of the discards and draw, or end the hand (rules 7)."""
+        self.drawn = None
+        if len(self.reshuffles) == self.setting.rules.max_reshuffles:
+            # A standing call with four valid coops wins; otherwise it is a wash-out.
+            holds = self.caller != NOBODY and self._holds(self.caller)
+            return self._start_scoring(self.caller if holds else None)
+        self.stock = self.decks.reshuffle(self.no, len(self.reshuffles) + 1, self.discards)
+        self.at = 0
+        self.reshuffles = [*self.reshuffles, self.stock]
         self.discards = []
         self.top_is_up = False
-        self.log.append(Reshuffled())
+        self.note(Reshuffled())
+        return self._draw()
 
-    def _end_exhausted(self) -> None:
-        """A standing call with four valid coops wins; otherwise it is a wash-out (rules 7)."""
-        caller_holds = self.caller is not None and all(self.coops(self.caller))
-        self._start_scoring(self.caller if caller_holds else None)
-
-    def _play_show_or_go(self, move: str) -> None:
-        self.log.append(Moved(self.seat, move))
+    def _play_other(self, move: str) -> bool:
+        """Play what is no turn: show, go or a pick."""
+        if move not in self.legal():
+            raise self._illegal(move) from None
+        self.log.append((self.seat, move, None, None))
+        if self.kind == PICK:
+            return self._play_pick(move)
         if move == SHOW:
-            self._start_scoring(self.seat)
-            return
+            return self._start_scoring(self.seat)
         self._lapse()
-        self._draw()
+        return self._draw()
+
+    def _illegal(self, move: str) -> IllegalMove:
+        legal = self.legal()
+        expected = f"one of {', '.join(legal)}" if legal else "no move, the game is over"
+        return IllegalMove(f"expected {expected}: {show(move)}")
 
     # What it costs
 
-    def _start_scoring(self, winner: int | None) -> None:
+    def _start_scoring(self, winner: int | None) -> bool:
         """Let every player but the winner pick, from the dealer's left, or pick for them (rules 8)."""
         self._winner = winner
-        self.caller = self.shield = None
-        if self.rules.picks == "best":
-            for seat in self.order:
-                if seat != winner:
-                    self._scores[seat] = self.best_score(seat)
-        self._next_pick()
+        self.caller, self.shield, self.drawn = NOBODY, UNLIMITED, None
+        if self.setting.rules.picks == "best":
+            self._scores = {seat: self.best_score(seat) for seat in self.order if seat != winner}
+        return self._next_pick()
 
-    def _next_pick(self) -> None:
+    def _next_pick(self) -> bool:
         waiting = [seat for seat in self.order if seat != self._winner and seat not in self._scores]
         if waiting:
-            self.kind, self.seat = PICK, waiting[0]
-            return
-        how = "washout" if self._winner is None else "soureh"
-        self._finish(how, self._winner)
+            self.kind, self.seat, self.allowed, self.calls = PICK, waiting[0], 0, 0
+            return False
+        return self._finish("washout" if self._winner is None else "soureh", self._winner)
 
-    def _play_pick(self, pick: str) -> None:
-        seat = self.seat
-        self.log.append(Moved(seat, pick))
-        self._scores[seat] = score(
-            self.rules, down=self.down[seat], up=self.up[seat], total=self.totals[seat], pick=pick
-        )
-        self._next_pick()
+    def restore_picks(self, winner: int | None, picks: Sequence[tuple[int, str]]) -> None:
+        """Go on in the middle of the picks, after those given with their seats."""
+        self._winner, self.caller, self.shield = winner, NOBODY, UNLIMITED
+        for seat, pick in picks:
+            self._score_pick(seat, pick)
+
+    def _play_pick(self, pick: str) -> bool:
+        self._score_pick(self.seat, pick)
+        return self._next_pick()
+
+    def _score_pick(self, seat: int, pick: str) -> None:
+        first = 4 * seat
+        down, up = self._down[first : first + 4], self._up[first : first + 4]
+        found = score(self.setting.rules, down=down, up=up, total=self.totals[seat], pick=pick)
+        self._scores = {**self._scores, seat: found}
 
     def best_score(self, seat: int) -> Score:
         """Return what the best pick comes to for `seat`, as its cards lie."""
-        return best_score(self.rules, down=self.down[seat], up=self.up[seat], total=self.totals[seat])
+        down, up = self._down[4 * seat : 4 * seat + 4], self._up[4 * seat : 4 * seat + 4]
+        return best_score(self.setting.rules, down=down, up=up, total=self.totals[seat])
 
     def stop(self) -> None:
         """End the hand where it stands: no picks, no points, totals unchanged."""
-        self._scores.clear()
+        self._scores = {}
         self._finish("stopped", None)
 
-    def _finish(self, how: str, winner: int | None) -> None:
+    def _finish(self, how: str, winner: int | None) -> bool:
         found = [self._scores.get(seat, Score("", 0, 0, total)) for seat, total in enumerate(self.totals)]
-        self.kind = None
+        self.kind, self.allowed, self.calls = None, 0, 0
         self.end = HandEnd(
             how,
             winner,
@@ -286,7 +421,4 @@ class Hand:
             bonus=[item.bonus for item in found],
             totals=[item.total for item in found],
         )
-
-
-def _each_with_call(moves: Sequence[str]) -> list[str]:
-    return [text for move in moves for text in (move, move + CALL)]
+        return True

@@ -5,29 +5,36 @@ Entries never leave the engine; `view.render` turns each into what one viewer ma
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeGuard
 
 from .cards import Card
 from .scoring import HandEnd
 
 
 class HandDealt(NamedTuple):
-    """The table as dealt; an eliminated seat has no cards."""
+    """A hand was dealt out of `deck`, to the seats in `order`."""
 
     no: int
     dealer: int
-    down: list[list[Card]]
-    up: list[list[Card]]
-    totals: list[int]
+    order: Sequence[int]
+    deck: Sequence[Card]
+    totals: Sequence[int]
+
+    def down(self, seat: int) -> Sequence[Card]:
+        """Return the face-down cards that a seat was dealt; none for an eliminated one (rules 3)."""
+        first = 8 * self.order.index(seat) if seat in self.order else len(self.deck)
+        return self.deck[first : first + 4]
+
+    def up(self, seat: int) -> Sequence[Card]:
+        """Return the face-up cards that a seat was dealt."""
+        first = 8 * self.order.index(seat) + 4 if seat in self.order else len(self.deck)
+        return self.deck[first : first + 4]
 
 
-class Moved(NamedTuple):
-    """A decision. `drew` is None unless it was a turn; `shown` is the card that went face-up, if one did."""
-
-    seat: int
-    move: str
-    drew: Card | None = None
-    shown: Card | None = None
+# A decision: its seat, the move, the card drawn for it (None unless it was a turn), and the card that went face-up, if
+# one did. A bare tuple, since there is one for every decision, and a class of its own would cost as much as the move.
+Moved = tuple[int, str, Card | None, Card | None]
 
 
 class CallLapsed(NamedTuple):
@@ -51,16 +58,26 @@ class HandEnded(NamedTuple):
     """A hand is over; its cards are open."""
 
     no: int
-    down: list[list[Card]]
+    players: Sequence[int]
+    cards: Sequence[Card]  # face-down, four for each seat
     end: HandEnd
+
+    def down(self, seat: int) -> Sequence[Card]:
+        """Return a seat's face-down cards; none for an eliminated one."""
+        return self.cards[4 * seat : 4 * seat + 4] if seat in self.players else ()
 
 
 class GameEnded(NamedTuple):
     """The game is over."""
 
-    totals: list[int]
-    places: list[int]
+    totals: Sequence[int]
+    places: Sequence[int]
     how: str
 
 
 Entry = HandDealt | Moved | CallLapsed | Reshuffled | Faulted | HandEnded | GameEnded
+
+
+def is_move(entry: Entry) -> TypeGuard[Moved]:
+    """Say whether an entry is a decision, and not one of the happenings, which are classes of their own."""
+    return type(entry) is tuple

@@ -45,6 +45,8 @@ def build(
     """
     if game.result is None:
         raise ValueError("expected a finished game: a decision is pending")
+    if not game.server_seed:
+        raise ValueError("expected a game dealt from a seed: this one has none")
     if len(seats) != game.seats or len(seating.order) != game.seats:
         raise ValueError(f"expected {game.seats} seats: {len(seats)}, seating {len(seating.order)}")
     if ms is not None and len(ms) != game.decisions_made:
@@ -87,9 +89,9 @@ def _hands(hands: Iterable[Hand], ms: Sequence[int] | None) -> list[dict[str, An
             "dealer": hand.dealer,
             "deck": format_cards(hand.deck),
             "reshuffles": _reshuffles(hand),
-            "moves": list(hand.moves),
+            "moves": hand.moves,
         }
-        after = first + len(hand.moves)
+        after = first + hand.decisions
         if ms is not None:
             doc["ms"] = list(ms[first:after])
         first = after
@@ -177,23 +179,21 @@ def _verify_hand(game: Game, number: int, doc: Mapping[str, Any], waiting: list[
     _expect(f"{where}: dealer", doc["dealer"], hand.dealer)
     _expect(f"{where}: deck", doc["deck"], format_cards(hand.deck))
     for count, move in enumerate(doc["moves"], 1):
-        _verify_move(game, hand, f"{where}, move {count}", move)
-        apply_faults(game, waiting)
+        if hand.end is not None:
+            raise InvalidRecord(f"{where}, move {count}: expected no move, the hand is over: {show(move)}")
+        try:
+            if game.faults:
+                check_autopilot(game, move)
+            game.play(move)
+        except (IllegalMove, InvalidRecord) as error:
+            raise InvalidRecord(f"{where}, move {count}: {error}") from error
+        if waiting:
+            apply_faults(game, waiting)
     if hand.end is None:
         raise InvalidRecord(f"{where}, move {len(doc['moves']) + 1}: expected a move: the hand is not over")
     _expect(f"{where}: reshuffles", doc["reshuffles"], _reshuffles(hand))
     for key, expected in hand.end._asdict().items():
         _expect(f"{where}: end.{key}", doc["end"][key], expected)
-
-
-def _verify_move(game: Game, hand: Hand, where: str, move: str) -> None:
-    if hand.end is not None:
-        raise InvalidRecord(f"{where}: expected no move, the hand is over: {show(move)}")
-    try:
-        check_autopilot(game, move)
-        game.play(move)
-    except (IllegalMove, InvalidRecord) as error:
-        raise InvalidRecord(f"{where}: {error}") from error
 
 
 # Replayed
@@ -213,34 +213,24 @@ def frames(doc: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
     game = Game(_rules(doc), len(doc["seats"]), _seed(doc), doc["fairness"]["player_seeds"])
     waiting = list(reversed(doc["faults"]))
     apply_faults(game, waiting)
-    seen = 0
     found: list[list[dict[str, Any]]] = []
     for hand_doc in doc["hands"]:
-        hand = game._hands[-1]
+        hand = game._hand
         times = hand_doc.get("ms") or [None] * len(hand_doc["moves"])
-        strip, seen = [_frame(game, hand, seen)], _end_of(game, hand, seen)
+        strip, seen = [_frame(game, hand, 0)], len(hand.log)
         for move, ms in zip(hand_doc["moves"], times, strict=True):
             seat = hand.seat
             game.play(move)
             apply_faults(game, waiting)
             strip.append({**_frame(game, hand, seen), "move": move, "seat": seat, "ms": ms})
-            seen = _end_of(game, hand, seen)
+            seen = len(hand.log)
         found.append(strip)
     return found
 
 
-def _end_of(game: Game, hand: Hand, start: int) -> int:
-    """Return where in the log the news of `hand` end: before the next hand's deal."""
-    for index in range(start, len(game._log)):
-        event = render(game._log[index], None)
-        if event.get("event") == "hand" and event["no"] != hand.no:
-            return index
-    return len(game._log)
-
-
 def _frame(game: Game, hand: Hand, start: int) -> dict[str, Any]:
-    news = game._log[start : _end_of(game, hand, start)]
-    events = [render(entry, None, revealed=True) for entry in news]
+    """Return the table as it is, with the news of `hand` from entry `start` of its log on."""
+    events = [render(entry, None, revealed=True) for entry in hand.log[start:]]
     shown = view(game, hand, None, revealed=True)
     return {"view": shown, "events": events, "event": events[-1], "move": None, "seat": None, "ms": None}
 

@@ -57,12 +57,27 @@ def score(rules: Rules, *, down: Sequence[Card], up: Sequence[Card], total: int,
 
 def best_score(rules: Rules, *, down: Sequence[Card], up: Sequence[Card], total: int) -> Score:
     """Return the pick with the lowest resulting total; among equals the smallest string."""
+    if rules.scoring == "every":
+        down_ranks, up_ranks = [RANK[card] for card in down], [RANK[card] for card in up]
+        least = sum(map(min, down_ranks, up_ranks))
+        if not (rules.century_bonus and _may_reach_century(rules, down_ranks, up_ranks, total, least)):
+            # Nothing is gained by more points than one must take.
+            ups = [other < one for one, other in zip(down_ranks, up_ranks, strict=True)]
+            return Score(PICKS_EVERY[ups[0] << 3 | ups[1] << 2 | ups[2] << 1 | ups[3]], least, 0, total + least)
     reached, pick, points, bonus = min(
         (reached, pick, points, bonus)
         for pick, ranks in _picked_ranks(rules, down, up)
         for reached, points, bonus in _totals(rules, total, ranks)
     )
     return Score(pick, points, bonus, reached)
+
+
+def _may_reach_century(rules: Rules, down: Sequence[int], up: Sequence[int], total: int, least: int) -> bool:
+    """Whether a total that the bonus rewards is within the reach of picks that add `least` or more."""
+    most = sum(map(max, down, up))
+    if len(rules.ace_values) > 1:
+        most += (rules.ace_values[1] - rules.ace_values[0]) * (down.count(ACE) + up.count(ACE))
+    return (total + most) // CENTURY > (total + least - 1) // CENTURY
 
 
 def _totals(rules: Rules, total: int, ranks: tuple[int, ...]) -> list[tuple[int, int, int]]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .cards import HIDDEN, NAMES, Card, format_cards
-from .hand import PICK, Hand
-from .log import CallLapsed, Entry, Faulted, GameEnded, HandDealt, HandEnded, Moved, Reshuffled
+from .hand import NOBODY, PICK, Hand
+from .log import CallLapsed, Entry, Faulted, GameEnded, HandDealt, HandEnded, Moved, Reshuffled, is_move
 from .shuffle import commitment, rng_seed
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def view(game: Game, hand: Hand, viewer: int | None, *, revealed: bool = False) 
         "drawn": _drawn(hand, viewer, revealed=revealed),
         "discard": _top_discard(hand, revealed=revealed),
         "discards": len(hand.discards),
-        "stock": len(hand.stock),
+        "stock": len(hand.stock) - hand.at,
         "call": _call(hand),
         "totals": list(hand.end.totals if hand.end else hand.totals),
         "eliminated": [seat for seat in range(game.seats) if seat not in hand.order],
@@ -70,7 +70,7 @@ def _top_discard(hand: Hand, *, revealed: bool) -> str | None:
 
 
 def _call(hand: Hand) -> dict[str, Any] | None:
-    return None if hand.caller is None else {"seat": hand.caller, "shield_used": hand.shield == 0}
+    return None if hand.caller == NOBODY else {"seat": hand.caller, "shield_used": hand.shield == 0}
 
 
 def render(entry: Entry, viewer: int | None, *, revealed: bool = False, with_own_draws: bool = False) -> dict[str, Any]:
@@ -78,9 +78,9 @@ def render(entry: Entry, viewer: int | None, *, revealed: bool = False, with_own
 
     `with_own_draws` adds the key `drew` to the viewer's own turns.
     """
+    if is_move(entry):
+        return _render_move(entry, shows_drew=revealed or (with_own_draws and entry[0] == viewer))
     match entry:
-        case Moved():
-            return _render_move(entry, shows_drew=revealed or (with_own_draws and entry.seat == viewer))
         case CallLapsed():
             return {"event": "call_lapsed", "seat": entry.seat}
         case Reshuffled():
@@ -92,8 +92,8 @@ def render(entry: Entry, viewer: int | None, *, revealed: bool = False, with_own
                 "event": "hand",
                 "no": entry.no,
                 "dealer": entry.dealer,
-                "down": [_cards(cards, revealed or seat == viewer) for seat, cards in enumerate(entry.down)],
-                "up": [format_cards(cards) for cards in entry.up],
+                "down": [_cards(entry.down(seat), revealed or seat == viewer) for seat in range(len(entry.totals))],
+                "up": [format_cards(entry.up(seat)) for seat in range(len(entry.totals))],
                 "totals": list(entry.totals),
             }
         case HandEnded():
@@ -101,14 +101,16 @@ def render(entry: Entry, viewer: int | None, *, revealed: bool = False, with_own
         case GameEnded():
             places = list(entry.places)
             return {"event": "game_end", "totals": list(entry.totals), "places": places, "how": entry.how}
+    raise AssertionError(f"an entry of no kind: {entry!r}")
 
 
 def _render_move(entry: Moved, *, shows_drew: bool) -> dict[str, Any]:
-    event: dict[str, Any] = {"seat": entry.seat, "move": entry.move}
-    if entry.shown is not None:
-        event["out" if entry.move[0] == "k" else "card"] = NAMES[entry.shown]
-    if shows_drew and entry.drew is not None:
-        event["drew"] = NAMES[entry.drew]
+    seat, move, drew, shown = entry
+    event: dict[str, Any] = {"seat": seat, "move": move}
+    if shown is not None:
+        event["out" if move[0] == "k" else "card"] = NAMES[shown]
+    if shows_drew and drew is not None:
+        event["drew"] = NAMES[drew]
     return event
 
 
@@ -117,7 +119,7 @@ def _render_hand_end(entry: HandEnded) -> dict[str, Any]:
         "no": entry.no,
         "end": entry.end.how,
         "winner": entry.end.winner,
-        "down": [format_cards(cards) for cards in entry.down],
+        "down": [format_cards(entry.down(seat)) for seat in range(len(entry.end.totals))],
         "picks": list(entry.end.picks),
         "points": list(entry.end.points),
         "bonus": list(entry.end.bonus),
@@ -165,11 +167,11 @@ class Feed:
     def messages(self, game: Game) -> list[dict[str, Any]]:
         """Return what is due since the last time; a `turn`, if this seat must decide, comes last and once."""
         due: list[dict[str, Any]] = []
-        for entry in game._log[self._next_entry :]:
+        for entry in game._entries(self._next_entry):
             message = self._message(game, entry)
             if message is not None:
                 due.append(message)
-        self._next_entry = len(game._log)
+        self._next_entry = len(game.log)
         decision = game.decision
         if decision is not None and decision.seat == self.seat and decision.id > self._asked:
             self._asked = decision.id
@@ -184,10 +186,12 @@ class Feed:
         """
         if game.decision is None or self.seat not in game.playing:
             raise ValueError(f"expected a seat that is still playing: {self.seat}")
-        start = max(index for index, entry in enumerate(game._log) if isinstance(entry, HandDealt))
-        message = self._hand(game._log[start])
-        message["events"] = [render(entry, self.seat, with_own_draws=True) for entry in game._log[start + 1 :]]
-        self._next_entry = len(game._log)
+        dealt, *since = game._hand.log
+        if not isinstance(dealt, HandDealt):
+            raise AssertionError("a hand's log begins with its deal")
+        message = self._hand(dealt)
+        message["events"] = [render(entry, self.seat, with_own_draws=True) for entry in since]
+        self._next_entry = len(game.log)
         self._events = []
         return message
 
@@ -195,7 +199,7 @@ class Feed:
         """Return the message that an entry makes at once, if it does; other entries wait as events."""
         match entry:
             case HandDealt():
-                return self._hand(entry) if entry.up[self.seat] else None
+                return self._hand(entry) if self.seat in entry.order else None
             case HandEnded():
                 return {"type": "hand_end", **_render_hand_end(entry), "events": self._take_events()}
             case GameEnded():
@@ -224,7 +228,7 @@ class Feed:
             "type": "turn",
             "id": decision,
             "drawn": _drawn(hand, self.seat, revealed=False),
-            "legal": game.legal(),
+            "legal": list(game.legal()),
             "down": format_cards(hand.down[self.seat]),
             "up": [format_cards(cards) for cards in hand.up],
         }
@@ -232,7 +236,7 @@ class Feed:
             message["revealed"] = [format_cards(cards) for cards in hand.down]
         else:
             message["discard"] = _top_discard(hand, revealed=False)
-            message["stock"] = len(hand.stock)
+            message["stock"] = len(hand.stock) - hand.at
             message["discards"] = len(hand.discards)
             message["call"] = _call(hand)
         message["totals"] = list(hand.totals)

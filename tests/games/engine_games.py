@@ -7,6 +7,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from games.engine import Game, Rules, fixed_seats, record
+from games.engine.hand import Hand
 
 VECTORS = Path(__file__).parents[1] / "fixtures" / "vectors"
 PLAYED = "2026-11-30T09:15:00Z"
@@ -54,6 +55,7 @@ def any_rules(draw, **fixed):
 
 seeds = st.binary(min_size=32, max_size=32)
 seat_counts = st.integers(2, 4)
+policies = st.integers(0, 2**32)
 
 
 def some_move(game, rng):
@@ -88,6 +90,7 @@ def record_of(game, *, ms=None, seating=None):
 
 def state(game):
     """Return everything that a game holds, for comparison."""
-    hand = {name: value for name, value in vars(game._hand).items() if name not in ("log", "_shuffler")}
-    rest = {name: value for name, value in vars(game).items() if name not in ("_hands", "_shuffler", "_legal")}
+    rules = ("_setting", "_decks", "setting", "decks")
+    hand = {name: getattr(game._hand, name) for name in Hand.__slots__ if name not in rules}
+    rest = {name: value for name, value in vars(game).items() if name not in ("_hand", "_past", *rules)}
     return repr((sorted(hand.items()), sorted(rest.items()), len(game._hands)))

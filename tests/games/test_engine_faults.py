@@ -35,7 +35,7 @@ def test_the_last_without_a_fault_wins_at_once(made):
     game = play_out(new_game(2), random.Random(1), limit=made)
     totals, hand = list(game._hand.totals), game.decision.hand
     game.fault(0, "crash")
-    assert game.decision is None and game.legal() == []
+    assert game.decision is None and game.legal() == ()
     assert game.result == ("fault", totals, [2, 1])
     assert game.log_for(None)[-3:] == [
         {"event": "fault", "seat": 0, "kind": "crash"},

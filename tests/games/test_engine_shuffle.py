@@ -1,10 +1,12 @@
 """Fair shuffles and the draw for the deal, against vectors made elsewhere."""
 
+import struct
+
 import pytest
 
 from games.engine import commitment, draw_seats, fixed_seats, rng_seed
 from games.engine.cards import NAMES, format_cards, parse_card
-from games.engine.shuffle import Shuffler, Stream, match_key
+from games.engine.shuffle import Mac, Shuffler, Stream, match_key
 from tests.games.engine_games import vector
 
 SHUFFLES = vector("shuffles.json")
@@ -23,7 +25,7 @@ def test_commitment_and_key(case):
 
 def test_stream_of_integers(case):
     expected = case.get("first_integers_below_80_of_label_probe", [])
-    stream = Stream(bytes.fromhex(case["key"]), "probe")
+    stream = Stream(Mac(bytes.fromhex(case["key"])), "probe")
     assert [stream.below(80) for _ in expected] == expected
 
 
@@ -49,12 +51,33 @@ def test_every_deck_is_the_eighty_cards():
     assert sorted(format_cards(shuffler.deal(7))) == sorted(NAMES)
 
 
-def test_words_of_the_incomplete_range_are_skipped(monkeypatch):
-    words = iter([2**32 - 1, 2**32 - 2, 2**32 - 3, 7])
-    monkeypatch.setattr("games.engine.shuffle._words", lambda key, label: words)
+def test_words_of_the_incomplete_range_are_skipped():
+    class Words(Mac):
+        def digest(self, message):
+            return struct.pack(">8I", 2**32 - 1, 2**32 - 2, 2**32 - 3, 7, 0, 0, 0, 0)
+
+    stream = Stream(Words(b""), "x")
     # 2**32 % 2**31 is 0 and nothing is skipped; 2**32 % (2**31 + 1) is 2**31 - 1.
-    assert Stream(b"", "x").below(2**31) == 2**31 - 1
-    assert Stream(b"", "x").below(2**31 + 1) == 7
+    assert stream.below(2**31) == 2**31 - 1
+    assert stream.below(2**31 + 1) == 7
+
+
+def test_shuffle_skips_a_word_where_one_integer_after_the_other_would():
+    class Words(Mac):
+        def digest(self, message):
+            # Of 2**32 the remainder is 4 by 6, 0 by 4, and 1 by 5 and by 3.
+            high = (2**32 - 1, 2**32 - 5, 2**32 - 1, 5, 2**32 - 1, 2**32 - 1, 2**32 - 2, 9)
+            return struct.pack(">8I", *high)
+
+    def one_by_one(cards):
+        stream = Stream(Words(b""), "x")
+        for i in range(len(cards) - 1, 0, -1):
+            j = stream.below(i + 1)
+            cards[i], cards[j] = cards[j], cards[i]
+        return cards, stream.below(7)
+
+    stream = Stream(Words(b""), "x")
+    assert (stream.shuffled("ABCDEF"), stream.below(7)) == one_by_one(list("ABCDEF"))
 
 
 def test_rng_seed_differs_by_seat_only():

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from games.engine import Feed, Game, IllegalMove, Rules
-from games.engine.log import CallLapsed, HandDealt, Moved, Reshuffled
+from games.engine.log import CallLapsed, Reshuffled, is_move
 from games.engine.shuffle import Shuffler
 from tests.games.engine_games import any_rules, finished, moves_of, opening, play_out, seat_counts, seeds, vector
 
@@ -29,13 +29,13 @@ def play_with_secret_calls_left_out(game, viewer, rng, limit):
 def seen_by(game, viewer):
     """Return the cards of the present hand that a viewer has seen, by the engine's own log."""
     hand = game._hand
-    start = max(index for index, entry in enumerate(game._log) if isinstance(entry, HandDealt))
-    dealt = game._log[start]
-    seen = {card for cards in dealt.up for card in cards}
-    seen |= set() if viewer is None else set(dealt.down[viewer])
-    for entry in game._log[start + 1 :]:
-        if isinstance(entry, Moved):
-            seen |= {entry.shown} if entry.seat != viewer else {entry.shown, entry.drew}
+    dealt = hand.log[0]
+    seen = {card for seat in range(game.seats) for card in dealt.up(seat)}
+    seen |= set() if viewer is None else set(dealt.down(viewer))
+    for entry in hand.log[1:]:
+        if is_move(entry):
+            seat, _move, drew, shown = entry
+            seen |= {shown} if seat != viewer else {shown, drew}
     if viewer is not None and viewer == hand.seat:
         seen.add(hand.drawn)
     if hand.kind == "pick":
@@ -181,7 +181,6 @@ def test_views_are_copies():
     game = Game(Rules.preset(), 2, bytes(32))
     game.view(1)["up"][0].clear()
     game.log_for(1)[0]["up"][0].clear()
-    game.legal().clear()
     assert game.view(1)["up"][0] and game.log_for(1)[0]["up"][0] and game.legal()
 
 
