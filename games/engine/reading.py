@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import Any, BinaryIO
 
@@ -62,8 +62,10 @@ def _no_constant(text: str) -> float:
     raise InvalidRecord(f"expected a finite number: {text}")
 
 
-def verify_file(path: str | PathLike[str]) -> int:
+def verify_file(path: str | PathLike[str], on_progress: Callable[[int], object] | None = None) -> int:
     """Verify every record of a file, a record or JSON lines of records, and return their number.
+
+    `on_progress` is told, after each record, how many bytes of the file have been read.
 
     Raises:
         InvalidRecord: the first record that does not hold, with line, hand, move and reason.
@@ -77,6 +79,8 @@ def verify_file(path: str | PathLike[str]) -> int:
             except InvalidRecord as error:
                 raise InvalidRecord(f"{where}: {error}") from error
             count += 1
+            if on_progress:
+                on_progress(file.tell())
     if not count:
         raise InvalidRecord("expected a record: the file is empty")
     return count

@@ -45,6 +45,12 @@ def test_vector_file_holds():
     assert verify_file(VECTORS / "records.jsonl") == 20
 
 
+def test_progress_is_told_record_by_record(file):
+    told = []
+    assert verify_file(file(LINE + b"\n" + LINE + b"\n"), told.append) == 2
+    assert told == [len(LINE) + 1, 2 * len(LINE) + 2]
+
+
 DEEP = b"[" * 200_000 + b"]" * 200_000
 DEEP_OBJECT = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from functools import partial
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
 
 from games.engine import InvalidRecord
 from games.engine.reading import verify_file
@@ -25,9 +28,19 @@ class Command(BaseCommand):
         for path in options["files"]:
             name = ascii(path)[1:-1]
             try:
-                count = verify_file(path)
+                with _bar(path) as bar:
+                    count = verify_file(path, partial(_advance, bar))
             except InvalidRecord as error:
                 raise CommandError(f"{name}: {error}") from error
             except OSError as error:
                 raise CommandError(f"{name}: expected a readable file: {error.strerror}") from error
             self.stdout.write(f"{name}: ok, {count} record{'' if count == 1 else 's'}")
+
+
+def _advance(bar: tqdm[NoReturn], done: int) -> None:
+    bar.update(done - bar.n)
+
+
+def _bar(path: str) -> tqdm[NoReturn]:
+    """Return a progress bar over the bytes of a file, on standard error and only if that is a terminal."""
+    return tqdm(total=os.path.getsize(path), unit="B", unit_scale=True, desc="verifying", disable=None, leave=False)
