@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from bots.sandbox import require
 from games.arena import Bot, Series, load_bot, play_fixture
-from games.engine import Rules
+from games.engine import Rules, record
 from games.referee import Match
 
 QUICK = """
@@ -60,11 +60,14 @@ def ready_rate(series: Series) -> float:
         return (match.game.decisions_made - 1) / (time.perf_counter() - first[0])
 
 
-def whole_rate(series: Series) -> float:
+def whole_rate(series: Series, sizes: list[int]) -> float:
+    """Return turns a second, and add to `sizes` what each record packs to, in bytes."""
     sources = {bot.sha256: bot.data for bot in series.bots}
     began = time.perf_counter()
-    turns = sum(play_fixture(fixture, sources).turns for fixture in series.fixtures())
-    return turns / (time.perf_counter() - began)
+    games = [play_fixture(fixture, sources) for fixture in series.fixtures()]
+    passed = time.perf_counter() - began
+    sizes += [len(record.pack(game.record)) for game in games]
+    return sum(game.turns for game in games) / passed
 
 
 def main() -> None:
@@ -77,17 +80,19 @@ def main() -> None:
     whole = Series(house, Rules.preset("classic"), 4, "bench", duplicate=True)
     command = ["/usr/bin/python3", "-I", "-S", "-B", "-X", "utf8", "-c", QUICK]
     raws, readies, wholes = [], [], []
+    sizes: list[int] = []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as raw:
         for _ in range(rounds):
             raws.append(raw_rate(raw))
             readies.append(ready_rate(ready))
-            wholes.append(whole_rate(whole))
+            wholes.append(whole_rate(whole, sizes))
         raw.kill()
     print(f"pinned, {rounds} rounds")
     print(f"raw pipes  {statistics.median(raws):8.0f} round trips/s")
     for name, rates in (("ready", readies), ("whole", wholes)):
         ratio = statistics.median(ours / theirs for ours, theirs in zip(rates, raws, strict=True))
         print(f"{name}      {statistics.median(rates):8.0f} turns/s, ratio {ratio:.2f}")
+    print(f"packed     {statistics.median(sizes):8.0f} bytes a game of the house bots, limit 2,048")
 
 
 if __name__ == "__main__":
