@@ -221,6 +221,7 @@ class Hand:
             return self._play_other(move)
         if not (self.calls if calls else self.allowed) & bit:
             raise self._illegal(move)
+        # All of a turn in one piece: a game spends its time here, and each call would cost as much as a rule.
         # Only a turn allows moves of a turn, and a turn is decided with a drawn card.
         seat: int = self.seat
         drawn: Card = self.drawn  # type: ignore[assignment]
