@@ -4,31 +4,163 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.fields import InvalidJSONInput
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from bots.models import BotVersion
-from games.engine import Rules
+from games import rulebook
+from games.engine import PRESETS, Rules, RulesError
 from games.engine.shuffle import PLAYER_SEED_MAX
 from games.outcome import MOVE_CHARS, NUMBER_MAX
 
-PRESETS = [
-    ("classic", _("Classic: any colours, the game ends at 250")),
-    ("common", _("Common: one colour a coop, one coop is scored, the game ends at 100")),
-    ("inventor", _("Inventor's: as classic, and an ace counts 1 or 11")),
-]
+AS_PRESET = _("as the preset says")
 
 
-class TableForm(forms.Form):
-    """Whom to play against, and under which rules; each seat but the person's own is a house bot's or empty."""
+class RulesField(forms.JSONField):
+    """A preset and overrides as an object, `{"preset": "classic", "target": 100}`; every option when it is cleaned."""
 
-    preset = forms.ChoiceField(label=_("Rules"), choices=PRESETS, initial="classic")
-    target = forms.IntegerField(
-        label=_("Game ends at"),
+    default_error_messages = {"invalid": _("This is not JSON. Expected something like %(example)s.")}
+    EXAMPLE = '{"preset": "classic", "target": 100}'
+
+    def __init__(self, **kwargs: Any) -> None:
+        options = "; ".join(f"{name}: {rulebook.allowed(name)}" for name in rulebook.OPTIONS)
+        text = _("A preset and the options that override it, as in %(example)s. Presets: %(presets)s. %(options)s.")
+        about = {"example": self.EXAMPLE, "presets": ", ".join(PRESETS), "options": options}
+        super().__init__(**{"help_text": text % about, **kwargs})
+
+    def to_python(self, value: Any) -> dict[str, Any] | None:
+        try:
+            doc = super().to_python(value)
+        except (ValueError, RecursionError) as error:
+            # Numbers of thousands of digits and nesting of thousands of brackets are no JSONDecodeError.
+            raise ValidationError(
+                self.error_messages["invalid"], code="invalid", params={"example": self.EXAMPLE}
+            ) from error
+        except ValidationError as error:
+            error.params = {"example": self.EXAMPLE}
+            raise
+        if doc in self.empty_values:
+            return None
+        try:
+            return Rules.from_json(doc).to_json()
+        except RulesError as error:
+            raise ValidationError(str(error), code="rules") from error
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        try:
+            return super().bound_data(data, initial)
+        except (ValueError, RecursionError):
+            return InvalidJSONInput(data)
+
+
+class OptionsForm(forms.Form):
+    """A preset, and a field for every option that overrides it; a field left empty is as the preset says."""
+
+    preset = forms.ChoiceField(label=_("Rules"), choices=rulebook.PRESET_LABELS.items(), initial="classic")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in rulebook.OPTIONS:
+            self.fields[name] = _option_field(name)
+
+    def option_fields(self) -> list[forms.BoundField]:
+        """Return the fields of all options but the target, in the order of the rule book."""
+        return [self[name] for name in rulebook.OPTIONS if name != "target"]
+
+    def has_options(self) -> bool:
+        """Tell whether one of those fields is filled in, well or not."""
+        return any(field.errors or field.value() not in (None, "") for field in self.option_fields())
+
+    def overrides(self) -> dict[str, Any]:
+        """Return the values of the options that were filled in."""
+        filled = {name: self.cleaned_data.get(name) for name in rulebook.OPTIONS}
+        return {name: None if value == NONE else value for name, value in filled.items() if value not in (None, "")}
+
+    def clean(self) -> dict[str, Any]:
+        """Check what the options are together.
+
+        `cleaned_data` gets the key `rules`, unless there are errors.
+        """
+        cleaned = super().clean() or self.cleaned_data
+        if self.errors:
+            return cleaned
+        ends_by_hands, hands = cleaned["end"] == "hands", cleaned["hands"]
+        if ends_by_hands and hands is None:
+            text = _now("Please say after how many hands the game ends, %(allowed)s.")
+            self.add_error("hands", text % {"allowed": _range("hands")})
+        elif hands is not None and not ends_by_hands:
+            text = _now("A number of hands goes with “%(label)s: %(choice)s” only. Choose that, or leave this empty.")
+            label, choice = rulebook.OPTIONS["end"].label, rulebook.label_of("end", "hands")
+            self.add_error("hands", text % {"label": label, "choice": choice})
+        else:
+            self._make_rules(cleaned)
+        return cleaned
+
+    def _make_rules(self, cleaned: dict[str, Any]) -> None:
+        try:
+            cleaned["rules"] = Rules.preset(cleaned["preset"], **self.overrides())
+        except RulesError as error:
+            self.add_error(None, str(error))
+
+
+NONE = "null"
+"""What a select sends for an option without a value."""
+
+
+def _option_field(name: str) -> forms.Field:
+    """Return the field that overrides an option: a select, or a number where the range is wide."""
+    option, about = rulebook.OPTIONS[name], {"label": rulebook.OPTIONS[name].label, "help_text": _help(name)}
+    if not option.choices and option.high > SELECT_MAX:
+        field = forms.IntegerField(required=False, min_value=option.low, max_value=option.high, **about)
+        text = _("%(label)s (%(name)s): expected a number, %(allowed)s.")
+        text = text % {"label": option.label, "name": name, "allowed": _range(name)}
+        field.error_messages |= {"invalid": text}
+        for validator in field.validators:
+            validator.message = text
+        return field
+    values = [choice.value for choice in option.choices] or [*range(option.low, option.high + 1)]
+    values += [None] if option.none else []
+    by_text = {rulebook.json_of(value): value for value in values}
+    choices = [("", AS_PRESET), *((text, rulebook.label_of(name, value)) for text, value in by_text.items())]
+    text = _("%(label)s (%(name)s): expected one of %(allowed)s: “%(value)s”.")
+    text = text % {"label": option.label, "name": name, "allowed": ", ".join(by_text), "value": "%(value)s"}
+    return forms.TypedChoiceField(
         required=False,
-        min_value=1,
-        max_value=10_000,
-        help_text=_("The total that ends the game. Left empty: what the rules say."),
+        choices=choices,
+        coerce=lambda chosen: NONE if by_text[chosen] is None else by_text[chosen],
+        empty_value=None,
+        error_messages={"invalid_choice": text},
+        **about,
     )
+
+
+SELECT_MAX = 20
+"""The largest number that is still chosen from a list."""
+
+
+def _range(name: str) -> str:
+    option = rulebook.OPTIONS[name]
+    return _now("%(low)s to %(high)s") % {"low": option.low, "high": f"{option.high:,}"}
+
+
+def _help(name: str) -> SafeString:
+    """Say what each preset takes, and lead to the rule."""
+    taken = "; ".join(
+        f"{rulebook.label_of(name, value)} ({', '.join(presets)})" for value, presets in rulebook.taken(name)
+    )
+    number = rulebook.rule_of(name)
+    return format_html(
+        '{} <a href="{}#rule-{}">{}</a>', f"{taken}.", reverse("rules"), number, _now("Rule %(no)s") % {"no": number}
+    )
+
+
+class TableForm(OptionsForm):
+    """Whom to play against, and under which rules; each seat but the person's own is a house bot's or empty."""
 
     def __init__(self, *args: Any, house: Mapping[str, BotVersion], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -41,7 +173,10 @@ class TableForm(forms.Form):
                 required=seat == 1,
                 initial=("careful" if "careful" in house else None) if seat == 1 else "",
             )
-        self.order_fields(["opponent_1", "opponent_2", "opponent_3", "preset", "target"])
+
+    def main_fields(self) -> list[forms.BoundField]:
+        """Return the fields that everybody fills in."""
+        return [self[name] for name in ("opponent_1", "opponent_2", "opponent_3", "preset", "target")]
 
     def opponents(self) -> list[BotVersion]:
         """Return the chosen bots' versions; the same bot may sit twice."""
@@ -50,8 +185,7 @@ class TableForm(forms.Form):
 
     def rules(self) -> Rules:
         """Return the chosen rules."""
-        target = self.cleaned_data["target"]
-        return Rules.preset(self.cleaned_data["preset"], **({"target": target} if target else {}))
+        return self.cleaned_data["rules"]
 
 
 class DealForm(forms.Form):

@@ -2,9 +2,10 @@
 
 from django.urls import URLPattern, path
 
-from games import kit_views, views
+from games import fairness_views, kit_views, rules_views, views
 
 urlpatterns: list[URLPattern] = [
+    path("rules/", rules_views.rules, name="rules"),
     path("tables/new/", views.table_new, name="table_new"),
     path("tables/<slug:code>/", views.table, name="table"),
     path("tables/<slug:code>/deal/", views.table_deal, name="table_deal"),
@@ -14,5 +15,7 @@ urlpatterns: list[URLPattern] = [
     path("matches/<slug:code>/replay.json", views.match_frames, name="match_frames"),
     path("bots/<slug:slug>/versions/<int:number>/", views.version, name="version"),
     path("bots/kit/soureh_bot.py", kit_views.kit, name="kit"),
+    path("docs/fairness.md", fairness_views.about, name="fairness"),
+    path("docs/verify_shuffles.py", fairness_views.verifier, name="verifier"),
     path("health/", views.health, name="health"),
 ]

@@ -19,6 +19,7 @@ from games import live, replay, tables
 from games.dispatch import place_in_queue
 from games.forms import DealForm, MoveForm, TableForm
 from games.models import Match, Seat, SeatLog
+from games.plain_rules import plain_rules
 from games.sight import visible_matches
 from games.tables import TableRefused
 from games.wording import describe_choice
@@ -57,6 +58,7 @@ def table(request: HttpRequest, code: str) -> HttpResponse:
     reader = request.user.pk if request.user.is_authenticated else -1
     own = next((player for player in players if player.user_id == reader), None)
     context: dict[str, Any] = {"match": match, "players": players, "own": own, "socket": f"/ws/tables/{code}/"}
+    context["rules"] = plain_rules(match.rules, match.seats)
     if match.state == State.OPEN:
         context["form"] = DealForm(initial={"player_seed": match.player_seeds[own.entrant] if own else ""})
     elif match.state == State.PLAYING:

@@ -12,6 +12,52 @@ from django.utils.translation import gettext as _
 HIDDEN = "??"
 
 
+def fairness_words() -> dict[str, Any]:
+    """Return what the page's module says while it recomputes a match, and of the first thing that differs."""
+    wrong = _("{expected} expected, {found} found")
+    return {
+        "again": _("Recompute it again"),
+        "fair": _("This match was dealt fairly."),
+        "fair_more": _("Recomputed and equal to the record: decks {hands}, reshuffles {reshuffles}, the seats, the commitment."),  # noqa: E501
+        "unfair": _("This match was not dealt fairly."),
+        "unfair_more": _("{place}."),
+        "no_record": _("Nothing can be said."),
+        "no_record_more": _("What came is no record of a match. Load the page and try it again."),
+        "not_fetched": _("The record could not be fetched."),
+        "not_fetched_more": _("Nothing is lost; try it again."),
+        "no_crypto": _("This page cannot recompute the match."),
+        "no_crypto_more": _("Browsers compute hashes only on pages that come over https or from this very computer. The script below needs no browser."),  # noqa: E501
+        "nothing": _("nothing"),
+        "none": _("none"),
+        "same": _("as recorded"),
+        "commitment": _("SHA-256 of the seed:"),
+        "player_seeds": _("The players' own seeds:"),
+        "key": _("Key, of the seed and the players' seeds:"),
+        "fixed_seats": _("The seats were fixed before the match; nothing was drawn."),
+        "round": _("Draw for the deal, round {round}:"),
+        "hand": _("Hand {hand} ({label}):"),
+        "new_stock": _("Hand {hand}, new stock ({label}):"),
+        "places": {
+            "commitment": f"{_('The record has another commitment')}: {wrong}",
+            "published": f"{_('This page shows another commitment')}: {wrong}",
+            "draw": f"{_('Draw for the deal, round {round}, entrant {entrant}')}: {wrong}",
+            "rounds": f"{_('Rounds of the draw')}: {wrong}",
+            "seat": f"{_('Entrant in seat {seat}, counted from 0')}: {wrong}",
+            "number": f"{_('Hand {hand}, its number')}: {wrong}",
+            "over": _("Hand {hand}: only one player was left, so there should be none"),
+            "dealer": f"{_('Hand {hand}, seat of the dealer, counted from 0')}: {wrong}",
+            "deck": f"{_('Hand {hand}, card {card} of the deck')}: {wrong}",
+            "deck_size": f"{_('Hand {hand}, cards in the deck')}: {wrong}",
+            "reshuffle": f"{_('Hand {hand}, card {card} of reshuffle {number}')}: {wrong}",
+            "reshuffle_size": f"{_('Hand {hand}, cards in reshuffle {number}')}: {wrong}",
+            "reshuffles": f"{_('Hand {hand}, reshuffles')}: {wrong}",
+            "no_reshuffle": _("Hand {hand}, move {move}: the stock was empty, but reshuffle {number} is not recorded"),
+            "no_move": _("Hand {hand}, move {move}: {found} is no move"),
+            "no_swap": _("Hand {hand}, move {move}: {found} swaps with nobody else in this hand"),
+        },
+    }  # fmt: skip
+
+
 def words() -> dict[str, Any]:
     """Return the sentences by key, for `str.format` and for the page's module."""
     return {"ranks": _ranks(), "suits": _suits()} | _card_words() | _happenings() | _table_words()

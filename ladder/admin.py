@@ -4,13 +4,12 @@ from typing import Any, TypeVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from games.engine import Rules, RulesError
+from games.forms import RulesField
 from ladder.models import Entry, Ladder, Pairing, RatingChange, Round
 from ladder.scheduling import NotHeld, try_round
 
@@ -38,17 +37,13 @@ class ReadOnlyAdmin(admin.ModelAdmin[M]):
 class LadderForm(forms.ModelForm[Ladder]):
     """A ladder as the operator may set it; rules that the engine does not know are refused by name."""
 
+    rules = RulesField(label=gettext_lazy("Rules"))
+
     class Meta:
         model = Ladder
         fields = (
             "name", "slug", "about", "is_open", "round_s", "has_showcase", "seats", "rules", *REPLAYED_WITH,
         )  # fmt: skip
-
-    def clean_rules(self) -> dict[str, Any]:
-        try:
-            return Rules.from_json(self.cleaned_data["rules"]).to_json()
-        except RulesError as error:
-            raise ValidationError(str(error)) from error
 
 
 @admin.register(Ladder)

@@ -12,9 +12,9 @@ from django.views.decorators.vary import vary_on_headers
 from bots.models import Bot
 from games.dispatch import place_in_queue
 from games.models import Match, Seat, SeatLog
+from games.plain_rules import plain_rules
 from ladder.history import Listing, badge_of, is_owner, pairing_of, rating_changes, seat_url, why_unrated
 from ladder.models import Ladder, Pairing, RatingChange
-from ladder.plain_rules import plain_rules
 from ladder.table_context import replay_context, table_context
 
 State = Match.State

@@ -17,10 +17,10 @@ from django.views.decorators.vary import vary_on_headers
 from bots.models import Bot, BotVersion
 from bots.switches import pause_note
 from games.models import Match
+from games.plain_rules import plain_rules
 from ladder import registration
 from ladder.history import latest_rows, match_rows, running
 from ladder.models import Entry, Ladder, PairedMatch
-from ladder.plain_rules import plain_rules
 from ladder.registration import NotRegistered
 from ladder.standings import SHOWN, average_place, leaders, lost, standings, trends
 from ladder.table_context import table_context

@@ -126,7 +126,7 @@ class Rules:
             raise RulesError(f'hands: expected {expected} where end is "{self.end}": {self.hands!r}')
 
     @classmethod
-    def preset(cls, name: str = "classic", **options: Any) -> Rules:
+    def preset(cls, name: str = "classic", /, **options: Any) -> Rules:
         """Return a preset's rules with some options overridden.
 
         Raises:

@@ -51,6 +51,12 @@ def table_words() -> str:
 
 
 @register.simple_tag
+def fairness_words() -> str:
+    """Return the sentences of `games/_fairness.html`'s module as JSON, for a data attribute."""
+    return json.dumps(wording.fairness_words(), ensure_ascii=False, separators=(",", ":"))
+
+
+@register.simple_tag
 def happening(event: Mapping[str, Any] | None, seats: Sequence[Mapping[str, Any]]) -> str:
     """Say one event in words; an empty string for None."""
     return wording.describe(event, [seat["name"] for seat in seats]) if event else ""

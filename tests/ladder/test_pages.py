@@ -121,7 +121,7 @@ def test_ladder_shows_standings_matches_rules_and_the_next_round(client: Client)
     assert "1520" in page and "1480" in page and "0–0–1" in page and "1–0–0" in page
     assert reverse("match", args=[match.code]) in page
     assert "data-countdown=" in page and "Everybody starts at 1500." in page
-    assert "replaced by a ten only" in page
+    assert "replaced by a ten only" in page and 'href="/rules/#rule-4.6"' in page
 
 
 def test_ladder_marks_the_readers_own_row_and_no_others(by_ada: Client, ada) -> None:
@@ -459,6 +459,7 @@ def test_finished_match_shows_result_rating_seed_and_replay(client: Client) -> N
     assert "data-replay" in page and reverse("match_frames", args=[match.code]) in page
     step = text(client, reverse("match", args=[match.code]) + "?hand=1&step=3")
     assert "Hand 1, step 3 of" in step
+    assert "The preset classic, unchanged." in page and 'href="/rules/#rule-9.1"' in page
 
 
 @pytest.mark.parametrize("query", ["hand=99&step=99999", "hand=0&step=-4", "hand=x&step=²", "hand=&step="])
@@ -602,15 +603,32 @@ def test_admin_holds_a_round_now_and_says_when_it_cannot(operator: Client) -> No
     assert Pairing.objects.get().ladder == ladder
 
 
-def test_admin_refuses_rules_that_the_engine_does_not_know(operator: Client) -> None:
-    data = {
-        "name": "Odd", "slug": "odd", "seats": 2, "round_s": 60, "rules": '{"preset": "classic", "aces": "wild"}',
-        "initial_rating": 1500, "k_new": 40, "k_settled": 20, "settled_after": 30,
-    }  # fmt: skip
-    page = operator.post("/admin/ladder/ladder/add/", data).content.decode()
-    assert "aces" in page and not Ladder.objects.exists()
-    data["rules"] = '{"preset": "classic", "target": 100}'
-    operator.post("/admin/ladder/ladder/add/", data)
+NEW_LADDER = {
+    "name": "Odd", "slug": "odd", "seats": 2, "round_s": 60,
+    "initial_rating": 1500, "k_new": 40, "k_settled": 20, "settled_after": 30,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        pytest.param('{"aces": "wild"}', "aces: expected either or front: &#x27;wild&#x27;", id="value"),
+        pytest.param('{"target": 10001}', "target: expected an integer from 1 to 10000: 10001", id="range"),
+        pytest.param('{"colour": "any"}', "unknown option, expected one of coop_colour, aces,", id="option"),
+        pytest.param('{"preset": "poker"}', "preset: expected classic or common or inventor:", id="preset"),
+        pytest.param("classic", "This is not JSON. Expected something like {&quot;preset&quot;:", id="word"),
+        pytest.param('{"target": %s}' % ("9" * 5000), "This is not JSON.", id="endless-number"),
+        pytest.param("[" * 100_000, "This is not JSON.", id="deep"),
+    ],
+)  # fmt: skip
+def test_admin_refuses_rules_that_the_engine_does_not_know(operator: Client, rules: str, said: str) -> None:
+    response = operator.post("/admin/ladder/ladder/add/", NEW_LADDER | {"rules": rules})
+    assert response.status_code == 200
+    assert said in response.content.decode() and not Ladder.objects.exists()
+
+
+def test_admin_takes_a_preset_with_overrides(operator: Client) -> None:
+    operator.post("/admin/ladder/ladder/add/", NEW_LADDER | {"rules": '{"preset": "classic", "target": 100}'})
     assert Ladder.objects.get().rules == {**CLASSIC, "target": 100}
 
 

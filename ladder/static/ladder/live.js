@@ -80,6 +80,9 @@ class Live {
       connectTables(part);
       // The replay's module sets up what it finds when it is first loaded, which is now.
       if (part.querySelector("[data-replay]")) import("../games/replay.js");
+      if (part.querySelector("[data-fairness]")) {
+        import("../games/fairness.js").then(({ connectFairness }) => connectFairness(part));
+      }
     }
   }
 }
