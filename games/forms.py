@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.core import validators
 from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
 from django.urls import reverse
@@ -33,7 +34,7 @@ class RulesField(forms.JSONField):
         about = {"example": self.EXAMPLE, "presets": ", ".join(PRESETS), "options": options}
         super().__init__(**{"help_text": text % about, **kwargs})
 
-    def to_python(self, value: Any) -> dict[str, Any] | None:
+    def to_python(self, value: Any) -> Any:
         try:
             doc = super().to_python(value)
         except (ValueError, RecursionError) as error:
@@ -114,28 +115,39 @@ NONE = "null"
 
 def _option_field(name: str) -> forms.Field:
     """Return the field that overrides an option: a select, or a number where the range is wide."""
-    option, about = rulebook.OPTIONS[name], {"label": rulebook.OPTIONS[name].label, "help_text": _help(name)}
-    if not option.choices and option.high > SELECT_MAX:
-        field = forms.IntegerField(required=False, min_value=option.low, max_value=option.high, **about)
-        text = _("%(label)s (%(name)s): expected a number, %(allowed)s.")
-        text = text % {"label": option.label, "name": name, "allowed": _range(name)}
-        field.error_messages |= {"invalid": text}
-        for validator in field.validators:
-            validator.message = text
-        return field
+    option = rulebook.OPTIONS[name]
+    return _select(name) if option.choices or option.high <= SELECT_MAX else _number(name)
+
+
+def _number(name: str) -> forms.Field:
+    option = rulebook.OPTIONS[name]
+    text = _now("%(label)s (%(name)s): expected a number, %(allowed)s.")
+    text = text % {"label": option.label, "name": name, "allowed": _range(name)}
+    bounds = [
+        validators.MinValueValidator(option.low, message=text),
+        validators.MaxValueValidator(option.high, message=text),
+    ]
+    field = forms.IntegerField(required=False, label=option.label, help_text=_help(name), validators=bounds)
+    field.widget.attrs |= {"min": option.low, "max": option.high}
+    field.error_messages["invalid"] = text
+    return field
+
+
+def _select(name: str) -> forms.Field:
+    option = rulebook.OPTIONS[name]
     values = [choice.value for choice in option.choices] or [*range(option.low, option.high + 1)]
     values += [None] if option.none else []
     by_text = {rulebook.json_of(value): value for value in values}
-    choices = [("", AS_PRESET), *((text, rulebook.label_of(name, value)) for text, value in by_text.items())]
-    text = _("%(label)s (%(name)s): expected one of %(allowed)s: “%(value)s”.")
+    text = _now("%(label)s (%(name)s): expected one of %(allowed)s: “%(value)s”.")
     text = text % {"label": option.label, "name": name, "allowed": ", ".join(by_text), "value": "%(value)s"}
     return forms.TypedChoiceField(
         required=False,
-        choices=choices,
+        label=option.label,
+        help_text=_help(name),
+        choices=[("", AS_PRESET), *((text, rulebook.label_of(name, value)) for text, value in by_text.items())],
         coerce=lambda chosen: NONE if by_text[chosen] is None else by_text[chosen],
         empty_value=None,
         error_messages={"invalid_choice": text},
-        **about,
     )
 
 
@@ -185,7 +197,8 @@ class TableForm(OptionsForm):
 
     def rules(self) -> Rules:
         """Return the chosen rules."""
-        return self.cleaned_data["rules"]
+        rules: Rules = self.cleaned_data["rules"]
+        return rules
 
 
 class DealForm(forms.Form):

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from games.engine import PRESETS
 
@@ -22,7 +22,7 @@ README = Path(__file__).parent / "engine" / "README.md"
 BEGIN = "<!-- Written by python -m games.rulebook -->\n"
 END = "<!-- End of the rules -->\n"
 
-Text = str | Promise
+Text = StrOrPromise
 
 
 class Choice(NamedTuple):
