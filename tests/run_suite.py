@@ -84,7 +84,9 @@ class Suite:
     def _test(self, name: str, *arguments: str, **environment: str) -> None:
         print(f"\n== tests: {name}", flush=True)
         report = self.folder / f"{name}.xml"
-        if _run("pytest", "-q", f"--junitxml={report}", *arguments, **environment):
+        # A suite that grows slow says where.
+        slowest = ("--durations=12", "--durations-min=5")
+        if _run("pytest", "-q", *slowest, f"--junitxml={report}", *arguments, **environment):
             self.failed.append(f"tests: {name}")
         if report.exists():
             self._count(report)
