@@ -1,51 +1,67 @@
-"""SIGTERM interrupts what is played, once, and nothing beside it."""
+"""SIGTERM interrupts what is played, once, and nothing beside it.
 
-import os
-import signal
-from collections.abc import Iterator
+Each in a process of its own: in this one a thread of some other test might take the signal.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
+PRELUDE = """
+import os, signal
 from games.stopping import TERM, Stopped, hold_off, stoppable
 
-
-@pytest.fixture(autouse=True)
-def _mask() -> Iterator[None]:
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, set())
-    handler = signal.getsignal(signal.SIGTERM)
-    yield
-    assert signal.getsignal(signal.SIGTERM) == handler
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def stop() -> None:
+def stop():
     os.kill(os.getpid(), signal.SIGTERM)
 
+def mask():
+    return signal.pthread_sigmask(signal.SIG_BLOCK, set())
+"""
 
-def test_signal_outside_a_block_waits_for_it():
-    hold_off()
-    stop()
-    assert signal.sigpending() == TERM
-    with pytest.raises(Stopped), stoppable():
-        raise AssertionError("expected the pending signal first")
-    assert not signal.sigpending() & TERM
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, set()) >= TERM
+PENDING = """
+hold_off()
+stop()
+print(signal.sigpending() == TERM)
+try:
+    with stoppable():
+        print("went on")
+except Stopped:
+    print("stopped", not signal.sigpending() & TERM, mask() >= TERM)
+"""
 
-
-def test_second_signal_does_not_interrupt_the_cleaning_up():
-    hold_off()
-    cleaned = False
-    with pytest.raises(Stopped), stoppable():
+TWICE = """
+hold_off()
+try:
+    with stoppable():
         try:
             stop()
         finally:
             stop()
-            cleaned = True
-    assert cleaned
+            print("cleaned up")
+except Stopped:
+    print("stopped", signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)
+"""
+
+NEVER = """
+before = mask()
+with stoppable():
+    print(not mask() & TERM)
+print(mask() == before, signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)
+"""
 
 
-def test_block_without_a_signal_leaves_everything_as_it_was():
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
-    with stoppable():
-        assert not signal.pthread_sigmask(signal.SIG_BLOCK, set()) & TERM
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, set()) == before
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        pytest.param(PENDING, ["True", "stopped True True"], id="signal-outside-a-block-waits-for-it"),
+        pytest.param(TWICE, ["cleaned up", "stopped True"], id="second-signal-does-not-interrupt-the-cleaning-up"),
+        pytest.param(NEVER, ["True", "True True"], id="block-without-a-signal-leaves-everything-as-it-was"),
+    ],
+)
+def test_signal_interrupts_what_is_played_alone(script: str, said: list[str]) -> None:
+    command = [sys.executable, "-c", PRELUDE + script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.stdout.splitlines(), done.stderr, done.returncode) == (said, "", 0)
