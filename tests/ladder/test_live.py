@@ -201,4 +201,11 @@ def test_a_waiting_match_turns_into_its_replay_on_the_open_page(site: str, page:
     page.locator("[data-replay] button[data-play]:visible").wait_for(timeout=15_000)
     page.get_by_role("button", name="Step on").click()
     assert "step 1 of" in page.locator("[data-where]").inner_text()
+    # The part of the page is put in place anew, as when the match is rated after it has been shown.
+    page.evaluate("document.querySelector('[data-part][data-key]:has([data-replay])').dataset.key = 'of old'")
+    page.evaluate("document.querySelector('[data-replay]').classList.add('of-old')")
+    elsewhere(announce, ladder.slug)
+    page.locator("[data-replay]:not(.of-old) button[data-play]:visible").wait_for(timeout=15_000)
+    page.get_by_role("button", name="Step on").click()
+    assert "step 2 of" in page.locator("[data-where]").inner_text()
     assert page.evaluate("window.stillTheSamePage") is True

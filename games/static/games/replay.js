@@ -228,6 +228,13 @@ function setCurrent(link, isCurrent, value) {
   else link.removeAttribute("aria-current");
 }
 
-for (const root of document.querySelectorAll("[data-replay]")) {
-  if (root.dataset.frames) new Replay(root).load();
+/** Set up the replays in `part`, once. */
+export function connectReplays(part) {
+  for (const root of part.querySelectorAll("[data-replay]")) {
+    if (!root.dataset.frames || root.replay) continue;
+    root.replay = new Replay(root);
+    root.replay.load();
+  }
 }
+
+connectReplays(document);

@@ -78,8 +78,9 @@ class Live {
       for (const row of part.querySelectorAll(".match-row[id]")) row.classList.toggle("is-new", !known.has(row.id));
       if (focused) part.querySelector(focused)?.focus({ preventScroll: true });
       connectTables(part);
-      // The replay's module sets up what it finds when it is first loaded, which is now.
-      if (part.querySelector("[data-replay]")) import("../games/replay.js");
+      if (part.querySelector("[data-replay]")) {
+        import("../games/replay.js").then(({ connectReplays }) => connectReplays(part));
+      }
       if (part.querySelector("[data-fairness]")) {
         import("../games/fairness.js").then(({ connectFairness }) => connectFairness(part));
       }

@@ -110,7 +110,10 @@ function setUpClicks() {
       copy.textContent = copy.dataset.copied ?? copy.textContent;
     }
   });
-  for (const button of document.querySelectorAll("[data-dismiss], [data-copy]")) button.hidden = false;
+  for (const button of document.querySelectorAll("[data-dismiss], [data-copy]")) {
+    // Over plain HTTP only the own machine has a clipboard.
+    button.hidden = button.matches("[data-copy]") && !navigator.clipboard;
+  }
 }
 
 /** Dates in the reader's own zone: <time datetime="…" data-local>. */
