@@ -72,7 +72,7 @@ def facts(game):
 
 def everything_for(game, viewer):
     """Return all that leaves the engine for one viewer, as it would be sent."""
-    sent = {"view": game.view(viewer), "log": game.log_for(viewer)}
+    sent = {"view": game.view(viewer), "log": game.log_for(viewer), "own": game.log_for(viewer, own_draws=True)}
     if viewer is not None:
         feed = Feed(viewer)
         sent["feed"] = feed.messages(game)
