@@ -14,8 +14,10 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -40,6 +42,14 @@ def main() -> int:
         return Suite(Path(folder)).run()
 
 
+class Part(NamedTuple):
+    """Tests that run in one go: pytest's arguments and what is added to the environment."""
+
+    name: str
+    arguments: tuple[str, ...]
+    environment: dict[str, str] = {}
+
+
 class Suite:
     """All of it. `failed` names the parts that did not pass, `left_out` those that cannot run here."""
 
@@ -54,15 +64,35 @@ class Suite:
             self.left_out.append("bubblewrap")
         self._check("lint", "ruff", "check", ".")
         self._check("types", "mypy", "--strict", *TYPED)
-        self._test("SQLite", "-m", "not browser")
         with self._postgres() as url:
-            if url:
-                self._test("PostgreSQL", "-m", "not browser", "--only-database", DATABASE_URL=url)
-        if chromium():
-            self._test("browser", "-m", "browser")
-        else:
-            self.left_out.append("Chromium")
+            beside = (
+                [Part("PostgreSQL", ("-m", "not browser", "--only-database"), {"DATABASE_URL": url})] if url else []
+            )
+            if chromium():
+                beside.append(Part("browser", ("-m", "browser")))
+            else:
+                self.left_out.append("Chromium")
+            self._test_beside(Part("SQLite", ("-m", "not browser")), beside)
         return self._sum_up()
+
+    def _test_beside(self, first: Part, others: list[Part]) -> None:
+        """Run the first part, and the others one after the other beside it: each leaves a processor idle half the time.
+
+        What the others print is shown once the first has ended.
+        """
+        with ThreadPoolExecutor(1) as pool, (self.folder / "beside").open("w+b") as shown:
+            running = pool.submit(lambda: [self._test(part, shown) for part in others])
+            names = " and ".join(part.name for part in others)
+            print(f"\n== tests: {first.name}{names and f' (beside it {names}, shown below)'}", flush=True)
+            statuses = [self._test(first), *running.result()]
+            shown.seek(0)
+            sys.stdout.buffer.write(shown.read())
+            sys.stdout.flush()
+        for part, status in zip([first, *others], statuses, strict=True):
+            if status:
+                self.failed.append(f"tests: {part.name}")
+            if self._report(part).exists():
+                self._count(self._report(part))
 
     @contextmanager
     def _postgres(self) -> Iterator[str]:
@@ -81,15 +111,19 @@ class Suite:
         if _run(tool, *arguments):
             self.failed.append(name)
 
-    def _test(self, name: str, *arguments: str, **environment: str) -> None:
-        print(f"\n== tests: {name}", flush=True)
-        report = self.folder / f"{name}.xml"
+    def _test(self, part: Part, shown: IO[bytes] | None = None) -> int:
+        """Run a part and return its exit status; what it prints goes to `shown`, if given."""
+        if shown:
+            shown.write(f"\n== tests: {part.name}\n".encode())
+            shown.flush()
+        var = self.folder / part.name
+        var.mkdir()
         # A suite that grows slow says where.
-        slowest = ("--durations=12", "--durations-min=5")
-        if _run("pytest", "-q", *slowest, f"--junitxml={report}", *arguments, **environment):
-            self.failed.append(f"tests: {name}")
-        if report.exists():
-            self._count(report)
+        options = ("-q", "--durations=12", "--durations-min=5", f"--junitxml={self._report(part)}")
+        return _run("pytest", *options, *part.arguments, shown=shown, SOUREH_VAR=str(var), **part.environment)
+
+    def _report(self, part: Part) -> Path:
+        return self.folder / f"{part.name}.xml"
 
     def _count(self, report: Path) -> None:
         for suite in ElementTree.parse(report).getroot().iter("testsuite"):
@@ -112,10 +146,10 @@ class Suite:
         return 1 if self.failed else 0
 
 
-def _run(tool: str, *arguments: str, **environment: str) -> int:
+def _run(tool: str, *arguments: str, shown: IO[bytes] | None = None, **environment: str) -> int:
     """Run a tool of this environment and return its exit status."""
     command = [sys.executable, *([] if tool == "python" else ["-m", tool]), *arguments]
-    return subprocess.run(command, env={**os.environ, **environment}).returncode
+    return subprocess.run(command, env={**os.environ, **environment}, stdout=shown, stderr=shown).returncode
 
 
 if __name__ == "__main__":
