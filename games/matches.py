@@ -17,6 +17,11 @@ logger = logging.getLogger(__name__)
 SEED_BYTES = 32
 
 
+def draw_seed() -> bytes:
+    """Return a new match's secret seed, out of the operating system's randomness (rules 11)."""
+    return secrets.token_bytes(SEED_BYTES)
+
+
 def create_match(
     *,
     kind: str,
@@ -41,7 +46,7 @@ def create_match(
         raise ValueError(f"expected 2 to 4 entrants: {len(entrants)}")
     if seating not in ("draw", "fixed"):
         raise ValueError(f"expected draw or fixed: {seating!r}")
-    seed = secrets.token_bytes(SEED_BYTES) if server_seed is None else server_seed
+    seed = draw_seed() if server_seed is None else server_seed
     match = Match.objects.create(
         kind=kind,
         state=Match.State.OPEN if kind == Match.Kind.TABLE else Match.State.WAITING,
