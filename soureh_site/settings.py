@@ -213,7 +213,7 @@ CONTENT_SECURITY_POLICY = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English"))]
 # How what is not ours speaks here, in English too.
-LOCALE_PATHS = [BASE_DIR / "locale"]
+LOCALE_PATHS = [BASE_DIR / "soureh_site" / "locale"]
 USE_TZ = True
 TIME_ZONE = "UTC"
 
