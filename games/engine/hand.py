@@ -93,6 +93,11 @@ class Setting:
         )
 
 
+def clockwise(players: Sequence[int], *, dealer: int) -> list[int]:
+    """Return `players`, ascending, in the order in which they are dealt to: from the dealer's left, the dealer last."""
+    return [seat for seat in players if seat > dealer] + [seat for seat in players if seat <= dealer]
+
+
 class Hand:
     """The state of one hand.
 
@@ -113,9 +118,7 @@ class Hand:
         self.no = no
         self.dealer = dealer
         self.totals = totals  # as at the start of the hand
-        # Clockwise from the dealer's left; the dealer comes last.
-        players = setting.players
-        self.order = [seat for seat in players if seat > dealer] + [seat for seat in players if seat <= dealer]
+        self.order = clockwise(setting.players, dealer=dealer)
         self.kind: str | None = None
         self.seat = self.order[0]
         self.drawn: Card | None = None

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from .cards import HIDDEN, SORTED_DECK, Card, parse_card
 from .coops import Table, coop_table
-from .hand import UNLIMITED
+from .hand import NOBODY, UNLIMITED, clockwise
 from .log import CallLapsed, Entry, Faulted, Reshuffled
 from .notation import GO, TURN_MOVES
 from .rules import Rules
@@ -74,7 +74,7 @@ class Knowledge:
     up: list[Token] = field(default_factory=list)
     discards: list[Token] = field(default_factory=list)  # bottom to top
     top_is_up: bool = False
-    caller: int | None = None
+    caller: int = NOBODY
     shield: int = UNLIMITED
     # What unknown tokens may be of, where a call has vouched for them.
     vouched: dict[Token, KindSet] = field(default_factory=dict)
@@ -92,8 +92,7 @@ class Knowledge:
         seats = range(len(event["up"]))
         self.down, self.up = [0] * (4 * len(seats)), [0] * (4 * len(seats))
         playing = [seat for seat in seats if event["up"][seat]]
-        dealer = event["dealer"]
-        for seat in [seat for seat in playing if seat > dealer] + [seat for seat in playing if seat <= dealer]:
+        for seat in clockwise(playing, dealer=event["dealer"]):
             for texts, tokens in ((event["down"], self.down), (event["up"], self.up)):
                 for slot, text in enumerate(texts[seat]):
                     tokens[4 * seat + slot] = token = self._take()
@@ -135,7 +134,7 @@ class Knowledge:
             if text == GO:
                 # He was asked, so his coops held; and the lapse that follows tells nothing.
                 self.vouch(seat)
-                self.caller = None
+                self._end_call()
             return
         drawn = self._take()
         self.learn(drawn, event.get("drew", HIDDEN))
@@ -176,10 +175,13 @@ class Knowledge:
         for token, up in self._coops(seat):
             self.vouched[token] = self.vouched.get(token, ALL_KINDS) & kinds_under(self._valid, up)
 
+    def _end_call(self) -> None:
+        self.caller, self.shield = NOBODY, UNLIMITED
+
     def _see_lapse(self, seat: int) -> None:
-        if self.caller is not None:
+        if self.caller != NOBODY:
             self.lapses.append(self._coops(seat))
-        self.caller = None
+        self._end_call()
         self.log.append(CallLapsed(seat))
 
     # What follows from it

@@ -12,7 +12,7 @@ from typing import Any
 
 from .cards import Card
 from .game import Fault, Game
-from .hand import NOBODY, PICK, SHOW_OR_GO, UNLIMITED, Hand, Setting
+from .hand import NOBODY, PICK, SHOW_OR_GO, Hand, Setting
 from .knowledge import Knowledge
 from .log import Entry, Moved, is_move
 from .notation import SHOW
@@ -38,7 +38,7 @@ class Sampler:
         starts = [number for number, event in enumerate(history) if event.get("event") == "hand"]
         if not starts:
             raise ValueError("expected a history with the hand that is played: it has none")
-        self._rules, self._view, self._history = rules, view, history
+        self._rules, self._view = rules, view
         self._dealt = history[starts[-1]]
         self._knowledge = self._learn(history[starts[-1] :])
         # Each entry of the hand's log, and its tokens if it is a decision.
@@ -120,8 +120,7 @@ class Sampler:
         hand.stock, hand.at = lying[-1], knowledge.decks[-1].at
         hand.discards = [cards[token] for token in knowledge.discards]
         hand.top_is_up = knowledge.top_is_up
-        hand.caller = NOBODY if knowledge.caller is None else knowledge.caller
-        hand.shield = knowledge.shield if knowledge.caller is not None else UNLIMITED
+        hand.caller, hand.shield = knowledge.caller, knowledge.shield
         hand.log += self._log(cards)
         hand.asides += self._asides
         hand.ask(view["kind"], view["to_act"])
