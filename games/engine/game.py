@@ -14,7 +14,7 @@ from . import view as views
 from .cards import parse_deck
 from .hand import PICK, SHOW_OR_GO, Hand, Setting
 from .log import Entry, Faulted, GameEnded
-from .notation import DISCARD, GO, MAX_SEATS, show
+from .notation import DISCARD, GO, show
 from .rules import Rules
 from .scoring import rank_places
 from .shuffle import Decks, GivenDeck, RandomDecks, Shuffler
@@ -67,8 +67,7 @@ class Game:
     """
 
     def __init__(self, rules: Rules, seats: int, server_seed: bytes, player_seeds: Sequence[str] | None = None) -> None:
-        if not 2 <= seats <= MAX_SEATS:
-            raise ValueError(f"expected 2 to {MAX_SEATS} seats: {seats}")
+        self._setting = Setting.of(rules, range(seats), seats)
         self.rules = rules
         self.seats = seats
         self.server_seed = server_seed
@@ -83,7 +82,6 @@ class Game:
         self._past: tuple[Hand, ...] = ()
         self._past_decisions = self._past_entries = 0
         self._decks: Decks = self._new_shuffler()
-        self._setting = Setting.of(rules, range(seats), seats)
         self._hand = self._deal(1, dealer=0)
 
     def _new_shuffler(self) -> Shuffler:
@@ -117,8 +115,6 @@ class Game:
         Raises:
             ValueError: a number is out of bounds, or `deck` is not the eighty cards.
         """
-        if not 2 <= seats <= MAX_SEATS:
-            raise ValueError(f"expected 2 to {MAX_SEATS} seats: {seats}")
         decks = RandomDecks(rng or Random())
         opening = GivenDeck(parse_deck(deck), decks)
         hand = Hand(Setting.of(rules, range(seats), seats), no=1, dealer=0, totals=[0] * seats, decks=opening)

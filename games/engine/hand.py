@@ -79,7 +79,13 @@ class Setting:
 
     @classmethod
     def of(cls, rules: Rules, players: Sequence[int], seats: int) -> Setting:
-        """Return the setting of hands between `players`, ascending, at a table of so many seats."""
+        """Return the setting of hands between `players`, ascending, at a table of so many seats.
+
+        Raises:
+            ValueError: the number of seats is out of bounds.
+        """
+        if not 2 <= seats <= MAX_SEATS:
+            raise ValueError(f"expected 2 to {MAX_SEATS} seats: {seats}")
         left_of = dict(zip(players, [*players[1:], players[0]], strict=True))
         swaps = sum(SWAPS_ON[seat] for seat in players)
         return cls(
