@@ -188,7 +188,7 @@ class TableConsumer(AsyncWebsocketConsumer):
         elif verdict is not None and verdict[0] == "answered":
             hub.acknowledge(self, id)
         elif verdict is not None:
-            self._say(type="rejected", id=id, code=verdict[0], detail=verdict[1])
+            self._say(type="rejected", id=id, move=move, code=verdict[0], detail=verdict[1])
 
     async def _resign(self, hub: hubs.Hub) -> None:
         seat = hub.seat_of(self)

@@ -333,7 +333,8 @@ class Hub:
 
     def _reject(self, message: dict[str, Any]) -> None:
         """Tell one seat that its move was not taken."""
-        text = _text(type="rejected", id=message["id"], code=message["reason"], detail=message["detail"])
+        refused = {key: message[key] for key in ("id", "move", "detail")}
+        text = _text(type="rejected", code=message["reason"], **refused)
         for watcher in list(self.watchers):
             if self.seat_of(watcher) == message["seat"]:
                 watcher.deliver(text)

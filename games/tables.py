@@ -324,7 +324,7 @@ def _reject(match: Match, parsed: Outcome, code: str, detail: str) -> bool:
     """Tell the person whose action it was, and nobody else, that it was not taken. Always False."""
     action = parsed.action
     if action is not None:
-        content = {"seat": action.seat, "id": action.id, "reason": code, "detail": detail}
+        content = {"seat": action.seat, "id": action.id, "move": action.move, "reason": code, "detail": detail}
         broker.notify_table(match.code, "table.rejected", **content)
     return False
 

@@ -199,7 +199,7 @@ async def test_refused_move_is_told_to_its_sender_alone(dealt, ada, connect, off
     turn = await player.hear("your_turn")
     await player.say(**({"type": "move", "id": turn["id"], "move": "d"} | change))
     rejected = await player.hear("rejected")
-    assert rejected["code"] == code
+    assert (rejected["code"], rejected["move"]) == (code, change.get("move", "d"))
     await spectator.say(type="move", id=turn["id"], move="d")
     assert (await spectator.hear("rejected"))["code"] == "not_your_turn"
     assert not office.take("sandbox.table_move")
@@ -208,11 +208,12 @@ async def test_refused_move_is_told_to_its_sender_alone(dealt, ada, connect, off
 async def test_refusal_of_the_engine_reaches_the_seat_through_the_channel_layer(dealt, ada, connect):
     player, spectator = await connect(dealt.code, ada), await connect(dealt.code)
     snapshot = await player.hear("snapshot")
-    content = {"seat": snapshot["you"], "id": 3, "reason": "stale", "detail": "the table moved on"}
+    content = {"seat": snapshot["you"], "id": 3, "move": "k0", "reason": "stale", "detail": "the table moved on"}
     await in_thread(broker.notify_table)(dealt.code, "table.rejected", **content)
     assert await player.hear("rejected") == {
         "type": "rejected",
         "id": 3,
+        "move": "k0",
         "code": "stale",
         "detail": "the table moved on",
     }

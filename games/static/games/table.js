@@ -411,8 +411,7 @@ class Connection {
     this.view = null;
     this.turn = null;
     this.pending = null;
-    this.sentId = null;
-    this.takenId = null;
+    this.sent = null;
     this.batch = [];
     this.retries = 0;
     this.isFinished = false;
@@ -518,11 +517,7 @@ class Connection {
     const last = moves.at(-1)?.message ?? null;
     const said = batch.map(({ text }) => text).filter(Boolean).join(". ");
     renderView(this.root, view, { event: last, said });
-    if (this.pending && this.pending.id !== view.decision) {
-      const own = moves.find(({ message }) => message.seat === view.you);
-      if (own?.message.move === this.pending.move) this.takenId = this.pending.id;
-      this.pending = null;
-    }
+    if (this.pending?.id !== view.decision) this.pending = null;
     if (this.turn && this.turn.id !== view.decision) this.endTurn();
     if (!this.turn) this.choices.say(this.whoMoves(view));
   }
@@ -556,7 +551,7 @@ class Connection {
 
   play(move) {
     this.pending = { id: this.turn.id, move };
-    this.sentId = this.turn.id;
+    this.sent = this.pending;
     this.trouble("");
     this.pending.isLost = !this.send({ type: "move", id: this.turn.id, move });
     const { pending } = this;
@@ -573,7 +568,7 @@ class Connection {
 
   /** Say that a move was refused: one that was sent from this page, as its reader may have the table open twice. */
   rejected(message) {
-    if (message.id !== this.sentId || message.id === this.takenId) return;
+    if (message.id !== this.sent?.id || message.move !== this.sent.move) return;
     if (this.pending?.id === message.id) this.pending = null;
     this.trouble(fill(this.table.words.refused, { detail: message.detail || message.code }));
     if (message.code === "illegal" && this.turn?.id === message.id && this.view) {
