@@ -78,7 +78,10 @@ class Wait:
 
 
 class BotProcess:
-    """A bot in its jail. `bank_s` is what is left of its CPU bank."""
+    """A bot in its jail. `bank_s` is what is left of its CPU bank, `answer_us` the CPU that its last answer took.
+
+    Both are exact to the microsecond, so that whoever knows the answers' times knows the bank.
+    """
 
     def __init__(
         self, files: Mapping[str, bytes], *, limits: Limits, deadline: float | None = None, share_s: float = 0.0
@@ -90,6 +93,7 @@ class BotProcess:
         """
         self.limits = limits
         self.bank_s = float(limits.bank_s)
+        self.answer_us = 0
         self._files = files
         self._deadline = math.inf if deadline is None else deadline
         self._share_s = share_s
@@ -100,6 +104,7 @@ class BotProcess:
         self._is_deaf = False
         self._is_ready = False
         self._cpu_mark = 0.0
+        self._ended_cpu_s: float | None = None
 
     def __enter__(self) -> "BotProcess":
         return self
@@ -111,6 +116,14 @@ class BotProcess:
     def stderr(self) -> str:
         """The bot's log so far: its beginning and its end, with a mark where something was left out."""
         return self._log.text()
+
+    def pending_us(self) -> int:
+        """Return the CPU microseconds since the last answer: of a bot that faulted, those that it was faulted for."""
+        if self._jail is None:
+            return 0
+        # One that ended is asked no more; what the kernel summed up may lack a moment that the mark has.
+        now = self._cpu_s() if self._ended_cpu_s is None else self._ended_cpu_s
+        return max(0, round((now - self._cpu_mark) * 1e6))
 
     def start(self, hello: Mapping[str, Any]) -> None:
         """Start the bot, greet it and await its `{"type":"ready"}`.
@@ -275,11 +288,11 @@ class BotProcess:
 
     def _charge(self) -> None:
         now = self._cpu_s()
-        used, self._cpu_mark = now - self._cpu_mark, now
-        if used <= FREE_CPU_S:
-            return
-        self._refuse_overuse(used)
-        self.bank_s -= used - FREE_CPU_S
+        used = round(now - self._cpu_mark, 6)
+        if used > FREE_CPU_S:
+            self._refuse_overuse(used)
+            self.bank_s = round(self.bank_s - (used - FREE_CPU_S), 6)
+        self._cpu_mark, self.answer_us = now, round(used * 1e6)
 
     def _refuse_overuse(self, used: float) -> None:
         if used > self.limits.move_s:
@@ -343,11 +356,12 @@ class BotProcess:
         assert self._jail is not None
         ending = self._jail.wait(ENDING_S)
         self._log.drain(self._jail.stderr)
+        self._ended_cpu_s = ending.cpu_s if ending else None
         if ending is None:
             # bwrap holds the other end as well: no bot can bring this about by closing its own.
             return SandboxError("bwrap closed the bot's output and lives on")
         if ending.signal is not None:
-            return self._killed(ending.signal, ending.cpu_s)
+            return self._killed(ending)
         if ending.status == EXIT_MEMORY:
             return BotFault("memory", "out of memory", f"MemoryError, with memory_mb {self.limits.memory_mb}")
         return self._crash(f"exited with status {ending.status}")
@@ -356,13 +370,17 @@ class BotProcess:
         last_words = self.stderr.strip().rpartition("\n")[2][:SHOWN]
         return BotFault("crash", reason, f"{reason}: {last_words}" if last_words else reason)
 
-    def _killed(self, number: int, cpu_s: float) -> Exception:
+    def _killed(self, ending: launcher.Ending) -> Exception:
+        number, cpu_s = ending.signal, ending.cpu_s
+        assert number is not None
         if number == signal.SIGSYS:
             return BotFault("violation", "made a forbidden system call", "killed by SIGSYS, the seccomp filter")
         name = launcher.signal_name(number)
         # The kernel's own CPU limit kills by SIGKILL; anybody else's is the host's doing.
         if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_s >= self.limits.cpu_s - 1):
             return BotFault("timeout", "CPU limit ran out", f"{cpu_s:.1f} s of CPU in all ({name})")
+        if ending.is_out_of_memory:
+            return BotFault("memory", "out of memory", f"killed at its limit, with memory_mb {self.limits.memory_mb}")
         if number == signal.SIGKILL:
             return SandboxError("the bot was killed from outside by SIGKILL")
         return self._crash(f"killed by {name}")

@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from bots.models import Source
 from games import broker
+from games.asides import sweep_asides
 from games.findings import note, prune
 from games.finish import MAX_LOST, lose_attempt, void_match
 from games.matches import create_match, is_playable, make_job, nudge, players_of
@@ -252,7 +253,7 @@ def take_back_started(code: str, attempt: int) -> bool:
 
 def sweep() -> dict[str, int]:
     """Find lost and unstarted attempts and missed trials, put them right, and say what was found."""
-    found = {"lost": _sweep_lost(), "unstarted": _sweep_unstarted(), "trials": sweep_trials()}
+    found = {"lost": _sweep_lost(), "unstarted": _sweep_unstarted(), "trials": sweep_trials(), "aside": sweep_asides()}
     _forget_workers()
     prune()
     if any(found.values()):

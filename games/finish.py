@@ -17,12 +17,13 @@ from django.db.models import Q
 from django.utils import timezone
 
 from bots.models import BotVersion
-from games import broker, trials
+from bots.sandbox.limits import Limits
+from games import asides, broker, times, trials
 from games.engine import Game, IllegalMove, InvalidRecord, Rules, Seating, draw_seats, fixed_seats, record, replay
 from games.findings import note
 from games.matches import is_playable
-from games.models import Match, Move, Record, Seat, SeatLog
-from games.outcome import LOG_CHARS, BadOutcome, Outcome, ReportedFault, parse_outcome
+from games.models import Match, Move, Record, Seat, SeatLog, SetAside
+from games.outcome import BadOutcome, Outcome, joined_log, parse_outcome
 from games.signals import match_finished
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ def finish_match(match_id: int, attempt: int, outcome: Mapping[str, Any]) -> boo
     if match is None:
         logger.info("late result dropped match_id=%s attempt=%s", match_id, attempt)
         return False
-    players = list(match.players.select_related("version"))
+    players = list(match.players.select_related("version", "bot"))
     if not is_playable(players):
         void_match(match_id, "gone", only=Q(attempt=attempt))
         return False
@@ -118,7 +119,7 @@ def _end_bots_match(match: Match, game: Game, doc: Mapping[str, Any], players: S
         _place(players, doc)
     Seat.objects.bulk_update(players, ["seat", "place", "total", "fault"])
     Record.objects.create(match=match, packed=record.pack(doc))
-    keep_logs(players, parsed.logs, parsed.faults)
+    keep_logs(players, game, parsed)
     if match.is_showcase:
         logger.info("match on show match=%s attempt=%s", match.code, match.attempt)
         transaction.on_commit(lambda: broker.notify_table(match.code), robust=True)
@@ -154,25 +155,60 @@ def _place(players: Sequence[Seat], doc: Mapping[str, Any]) -> None:
         player.fault = faults.get(player.seat, "")
 
 
-def keep_logs(players: Sequence[Seat], logs: Sequence[str], faults: Sequence[ReportedFault]) -> None:
-    """Store what bots wrote and how they faulted; at a table each of their turns adds to it."""
-    details: dict[int | None, str] = {fault.seat: fault.private for fault in faults}
+def keep_logs(players: Sequence[Seat], game: Game, parsed: Outcome) -> None:
+    """Store what bots wrote, what their decisions cost them and how they faulted; players come with their bots.
+
+    At a table each of their turns adds to it. Nobody may read of a house bot's, so only what a fault explains is kept.
+    """
+    costs = _costs(game, parsed)
+    details = {fault.seat: fault.private for fault in parsed.faults}
+    is_table = any(player.user_id for player in players)
+    kept = {log.seat_id: log for log in SeatLog.objects.filter(seat__in=players)} if is_table else {}
+    new = []
     for player in players:
-        text = logs[player.seat] if player.seat is not None and player.seat < len(logs) else ""
-        detail = details.get(player.seat, "")
-        if player.version_id is None or not (text or detail):
+        if player.version_id is None or player.seat is None:
             continue
-        log, is_new = SeatLog.objects.get_or_create(seat=player, defaults={"stderr": text, "fault_detail": detail})
-        if not is_new:
-            log.stderr = (log.stderr + text)[-LOG_CHARS:]
-            log.fault_detail = detail or log.fault_detail
-            log.save(update_fields=["stderr", "fault_detail"])
+        text = parsed.logs[player.seat] if player.seat < len(parsed.logs) else ""
+        detail, cost = details.get(player.seat, ""), costs.get(player.seat)
+        if player.bot is None or player.bot.owner_id is None:
+            cost = None
+        if not (text or detail or cost):
+            continue
+        log = kept.get(player.pk)
+        if log is None:
+            packed = times.pack(cost) if cost else b""
+            new.append(SeatLog(seat=player, stderr=text, fault_detail=detail, times=packed))
+            continue
+        log.stderr = joined_log(log.stderr, text)
+        log.fault_detail = detail or log.fault_detail
+        if cost:
+            log.times = times.pack(times.unpack(bytes(log.times)).followed_by(cost))
+        log.save(update_fields=["stderr", "fault_detail", "times"])
+    SeatLog.objects.bulk_create(new)
+
+
+def _costs(game: Game, parsed: Outcome) -> dict[int, times.Times]:
+    """Return by seat what the decisions of a report, the last ones of the game, cost the bots that took them."""
+    count = len(parsed.cpu_us)
+    movers = [event["seat"] for event in game.log_for(None) if "move" in event][-count:] if count else []
+    first, limits = game.decisions_made - count + 1, Limits().to_json()
+    found = times.gather(movers, parsed.cpu_us, first=first, limits=limits)
+    for seat, start in enumerate(parsed.starts):
+        if start:
+            found.setdefault(seat, times.Times(limits=limits)).starts.append(start)
+    for fault in parsed.faults:
+        if fault.cpu_us or fault.ms:
+            cost = found.setdefault(fault.seat, times.Times(limits=limits))
+            cost.fault_ms, cost.fault_cpu_us = fault.ms, fault.cpu_us
+    return found
 
 
 def _close(match: Match, state: str) -> None:
     """Do what every ending does last, still inside its transaction."""
-    if match.kind == Match.Kind.TRIAL and state == State.FINISHED:
-        trials.conclude(match.pk)
+    if state == State.FINISHED:
+        if match.kind == Match.Kind.TRIAL:
+            trials.conclude(match.pk)
+        asides.review(match)
     logger.info("match ended match=%s state=%s attempt=%s", match.code, state, match.attempt)
     # A function, not a partial: Django names a robust hook that broke, and a partial has no name.
     transaction.on_commit(lambda: _announce(match.pk, match.code, state), robust=True)
@@ -279,14 +315,10 @@ def _set_aside_killers(match: Match) -> None:
 
     House bots sit in every trial and are ours to mend: they are not set aside for the company they keep.
     """
-    versions = BotVersion.objects.filter(seats__match=match, bot__owner__isnull=False)
+    versions = BotVersion.objects.filter(seats__match=match, bot__owner__isnull=False).select_related("bot")
     for version in versions.exclude(state=BotVersion.State.SET_ASIDE):
         killed = Match.objects.filter(players__version=version, how="platform", silent_losses__gte=MAX_LOST).count()
         if killed < SET_ASIDE_AFTER:
             continue
-        BotVersion.objects.filter(pk=version.pk).update(
-            state=BotVersion.State.SET_ASIDE,
-            state_note="Two of its matches were lost with their workers; the operators will look at it.",
-        )
-        note("set_aside", f"version {version.pk}", f"in {killed} matches that lost every attempt")
-        logger.warning("version set aside version_id=%s matches=%s", version.pk, killed)
+        if asides.set_aside(version, SetAside.Why.WORKERS, match=match, of_last=killed, before=version.state):
+            note("set_aside", f"version {version.pk}", f"in {killed} matches that lost every attempt")

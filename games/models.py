@@ -122,11 +122,30 @@ class Seat(models.Model):
 
 
 class SeatLog(models.Model):
-    """What only the owner of a seat's bot may read, once the match has ended: its stderr, and what its fault was."""
+    """What only the owner of a seat's bot may read, once the match has ended: its stderr, its times, its fault."""
 
     seat = models.OneToOneField(Seat, on_delete=models.CASCADE, related_name="log", primary_key=True)
     stderr = models.TextField(blank=True)
     fault_detail = models.TextField(blank=True)
+    times = models.BinaryField(default=b"", blank=True)  # games.times
+
+
+class SetAside(models.Model):
+    """Why a version is not played any more, or was not before its owner retried it. Written by games.asides."""
+
+    class Why(models.TextChoices):
+        TRIAL = "trial", _("a fault in its trial")
+        FAULTS = "faults", _("faults in rated matches")
+        WORKERS = "workers", _("matches lost with their workers")
+
+    version = models.OneToOneField(BotVersion, on_delete=models.CASCADE, related_name="aside", primary_key=True)
+    why = models.CharField(max_length=8, choices=Why.choices)
+    match = models.ForeignKey(Match, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    faults = models.JSONField(default=list)  # their kinds, newest first
+    of_last = models.PositiveSmallIntegerField(default=0)  # in so many matches
+    is_open = models.BooleanField(default=True)  # its owner has still to be told
+    set_at = models.DateTimeField()
+    counts_after = models.PositiveBigIntegerField(default=0)  # matches up to this one do not count any more
 
 
 class Move(models.Model):
@@ -160,7 +179,8 @@ class Finding(models.Model):
     """Something that the sweep found between two chairs and put right; the last ones are kept for operators."""
 
     found_at = models.DateTimeField(auto_now_add=True)
-    what = models.CharField(max_length=12)  # lost | failed | unstarted | void | set_aside | trial | unanswered | idle
+    # lost | failed | unstarted | void | set_aside | house_fault | trial | unanswered | idle
+    what = models.CharField(max_length=12)
     subject = models.CharField(max_length=80)
     detail = models.CharField(max_length=300, blank=True)
 

@@ -35,9 +35,17 @@ Progress = Callable[[int], None]
 
 
 class Player(Protocol):
-    """One whom the referee asks for a move or tells the news, either of which may raise BotFault."""
+    """One whom the referee asks for a move or tells the news, either of which may raise BotFault.
+
+    `cpu_us` is what his last decision took, `pending_us()` what he has taken since, in microseconds of CPU.
+    """
 
     seat: int
+
+    @property
+    def cpu_us(self) -> int: ...
+
+    def pending_us(self) -> int: ...
 
     def decide(self, game: Game) -> str: ...
 
@@ -48,10 +56,14 @@ class Player(Protocol):
 
 @dataclass
 class Played:
-    """What `advance` did: the decisions in order with their wall-clock milliseconds, and the faults."""
+    """What `advance` did: the decisions in order, their wall-clock milliseconds and bots' CPU microseconds, the faults.
+
+    `cpu_us` is None for a decision that no bot took: a person's, or the engine's for a faulted seat.
+    """
 
     moves: list[str] = field(default_factory=list)
     ms: list[int] = field(default_factory=list)
+    cpu_us: list[int | None] = field(default_factory=list)
     faults: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -82,8 +94,9 @@ def play_match(job: Job, sources: Mapping[str, bytes], *, on_progress: Progress 
     """Play a match to its end, or until a person must decide, and return its outcome (JSON-able).
 
     `sources` maps each bot's sha256 to what was uploaded. `on_progress` is called with the number
-    of decisions made so far, after each. In the outcome `moves`, `ms` and `faults` are those of
-    this call, after the job's own; `logs` are by seat; `order` is the entrant of each seat.
+    of decisions made so far, after each. In the outcome `moves`, `ms`, `cpu_us` and `faults` are
+    those of this call, after the job's own; `logs` are by seat, `starts` too: the decision that was
+    pending when this call started the seat's bot, 0 if it did not; `order` is the entrant of each seat.
 
     Raises:
         SandboxError: our failure; nothing of the match counts.
@@ -109,28 +122,35 @@ def advance(
             _inform_others(game, players, played)
             continue
         started = time.monotonic()
-        move = game.autopilot()
+        move, cpu_us = game.autopilot(), None
         if move is None:
             player = players[decision.seat]
             if player is None:
                 return played
             move = _ask(game, player, played)
+            cpu_us = player.cpu_us
         if move is None:
             continue
         game.play(move)
         played.moves.append(move)
-        played.ms.append(round((time.monotonic() - started) * 1000))
+        played.ms.append(_ms_since(started))
+        played.cpu_us.append(cpu_us)
         if on_progress is not None:
             on_progress(game.decisions_made)
     return played
 
 
+def _ms_since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)
+
+
 def _ask(game: Game, player: Player, played: Played) -> str | None:
     """Return the player's move, or None after a fault of his."""
+    started = time.monotonic()
     try:
         return player.decide(game)
     except BotFault as fault:
-        _put_out(game, player, fault, played)
+        _put_out(game, player, fault, played, ms=_ms_since(started))
         return None
 
 
@@ -148,8 +168,14 @@ def _inform_others(game: Game, players: Sequence[Player | None], played: Played)
             _put_out(game, player, fault, played)
 
 
-def _put_out(game: Game, player: Player, fault: BotFault, played: Played, *, at_start: bool = False) -> None:
-    """Stop a bot for its fault: from here on the engine plays its seat, and the game goes on."""
+def _put_out(
+    game: Game, player: Player, fault: BotFault, played: Played, *, ms: int = 0, at_start: bool = False
+) -> None:
+    """Stop a bot for its fault: from here on the engine plays its seat, and the game goes on.
+
+    `ms` is for how long it was waited for, by the clock on the wall.
+    """
+    cpu_us = player.pending_us()
     player.close()
     if player.seat in game.eliminated:
         # It has lost already, and a fault can only be one of a seat that still plays.
@@ -166,6 +192,8 @@ def _put_out(game: Game, player: Player, fault: BotFault, played: Played, *, at_
             "turn": place.id,
             "detail": fault.reason,
             "private": fault.detail,
+            "ms": ms,
+            "cpu_us": cpu_us,
         }
     )
     game.fault(player.seat, fault.kind, reason=fault.reason, at_start=at_start)
@@ -195,6 +223,17 @@ class BotPlayer:
         self._limits = limits
         self._process = BotProcess(files, limits=limits, deadline=deadline, share_s=share_s)
         self._feed: Feed | None = None
+        self.started_at = 0
+        """The decision that was pending when the bot was started; 0 while it has not been."""
+
+    @property
+    def cpu_us(self) -> int:
+        """The CPU that its last decision took, in microseconds."""
+        return self._process.answer_us
+
+    def pending_us(self) -> int:
+        """Return the CPU that it has taken since its last decision, in microseconds."""
+        return self._process.pending_us()
 
     @property
     def stderr(self) -> str:
@@ -204,6 +243,7 @@ class BotPlayer:
     def start(self, game: Game) -> Feed:
         """Start the process and await its `ready`; return its feed. Raises BotFault."""
         resumed = game.decisions_made > 0
+        self.started_at = game.decisions_made + 1
         feed = Feed(self.seat)
         self._process.start(
             feed.hello(game, match=self._match, names=self._names, limits=self._limits.to_json(), resumed=resumed)
@@ -296,8 +336,10 @@ class Match:
             "attempt": self.job["attempt"],
             "moves": self.played.moves,
             "ms": self.played.ms,
+            "cpu_us": self.played.cpu_us,
             "faults": self.played.faults,
             "logs": ["" if player is None else player.stderr for player in self.players],
+            "starts": [0 if player is None else player.started_at for player in self.players],
             "order": list(self.seating.order),
         }
 

@@ -142,6 +142,7 @@ def act(job: Job) -> dict[str, Any]:
         "attempt": job["attempt"],
         "moves": played.moves,
         "ms": played.ms,
+        "cpu_us": played.cpu_us,
         "faults": played.faults,
         "order": list(open_seating(job).order),
         "action": dict(action),
@@ -164,6 +165,7 @@ def _decide(game: Game, action: Mapping[str, Any], played: Played) -> dict[str, 
         return {"code": "illegal", "detail": "expected one of the moves that were offered"}
     played.moves.append(action["move"])
     played.ms.append(0)
+    played.cpu_us.append(None)
     return None
 
 
@@ -173,5 +175,5 @@ def _resign(game: Game, action: Mapping[str, Any], played: Played) -> dict[str, 
         return {"code": "finished", "detail": "the game is over for this seat"}
     fault = {"seat": action["seat"], "kind": "resigned", "hand": decision.hand, "turn": decision.id, "detail": ""}
     game.fault(fault["seat"], fault["kind"])
-    played.faults.append({**fault, "private": ""})
+    played.faults.append({**fault, "private": "", "ms": 0, "cpu_us": 0})
     return None

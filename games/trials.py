@@ -9,20 +9,22 @@ from django.utils import timezone
 
 from bots.models import Bot, BotVersion
 from bots.versions import playable_versions
+from games import asides
 from games.engine import Rules
 from games.findings import note
 from games.matches import create_match
-from games.models import Match, Seat
+from games.models import Match, Seat, SetAside
 
 logger = logging.getLogger(__name__)
 
 OPPONENTS = ("careful", "spoiler")
 RETRY_AFTER = timedelta(minutes=10)  # after a trial that was void by our failure
-State = BotVersion.State
+State, Why = BotVersion.State, SetAside.Why
 
 
 def on_version_uploaded(*, version_id: int, **_signal: object) -> None:
-    """Create the trial of a version that has just been committed."""
+    """Create the trial of a version that has just been committed; its owner has dealt with what earlier ones did."""
+    asides.close(Q(version__bot__versions=version_id))
     start_trial(version_id)
 
 
@@ -47,15 +49,34 @@ def start_trial(version_id: int) -> Match | None:
     return match
 
 
+def retry(version: BotVersion) -> bool:
+    """Let a version that was set aside play a new trial, its count begun anew; False if it is not one to be retried."""
+    with transaction.atomic():
+        aside = SetAside.objects.filter(version=version).first()
+        row = BotVersion.objects.filter(pk=version.pk, state=version.state)
+        if not asides.can_retry(version, aside) or not row.update(state=State.TRIAL, state_note=""):
+            return False
+        asides.begin_anew(version)
+        start_trial(version.pk)
+    logger.info("version retried version_id=%s", version.pk)
+    return True
+
+
 def conclude(match_id: int) -> None:
     """Say how a finished trial went, in the transaction that finishes it."""
-    seat = Seat.objects.select_related("match").filter(match_id=match_id, entrant=0).first()
-    if seat is None or seat.version_id is None:
+    seat = Seat.objects.select_related("match", "version__bot").filter(match_id=match_id, entrant=0).first()
+    if seat is None or seat.version is None:
         return
-    state = State.FAILED if seat.fault else State.READY
-    remark = next((fault["detail"] for fault in seat.match.faults if fault["seat"] == seat.seat), "")
-    if BotVersion.objects.filter(pk=seat.version_id, state=State.TRIAL).update(state=state, state_note=remark):
-        logger.info("trial over version_id=%s state=%s fault=%s", seat.version_id, state, seat.fault or "none")
+    if seat.fault:
+        faults = [seat.fault]
+        is_over = asides.set_aside(
+            seat.version, Why.TRIAL, match=seat.match, faults=faults, of_last=1, before=State.TRIAL
+        )
+    else:
+        row = BotVersion.objects.filter(pk=seat.version.pk, state=State.TRIAL)
+        is_over = row.update(state=State.READY, state_note="") == 1
+    if is_over:
+        logger.info("trial over version_id=%s fault=%s", seat.version_id, seat.fault or "none")
 
 
 def sweep_trials() -> int:
@@ -69,9 +90,10 @@ def sweep_trials() -> int:
         uploaded_at__lt=timezone.now() - timedelta(seconds=5),
     )
     for version_id in waiting.values_list("pk", flat=True)[:50]:
-        finished = _trials_of(version_id).filter(state=Match.State.FINISHED).order_by("-id").first()
-        if finished is not None:
-            conclude(finished.pk)
+        # One from before a retry has had its verdict.
+        finished = _trials_of(version_id).filter(state=Match.State.FINISHED, id__gt=asides.counts_after(version_id))
+        if (last := finished.order_by("-id").first()) is not None:
+            conclude(last.pk)
         elif start_trial(version_id) is None:
             continue
         note("trial", f"version {version_id}")

@@ -141,6 +141,20 @@ class Migration(migrations.Migration):
                 ('seat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='log', serialize=False, to='games.seat')),
                 ('stderr', models.TextField(blank=True)),
                 ('fault_detail', models.TextField(blank=True)),
+                ('times', models.BinaryField(blank=True, default=b'')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='SetAside',
+            fields=[
+                ('version', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='aside', serialize=False, to='bots.botversion')),
+                ('why', models.CharField(choices=[('trial', 'a fault in its trial'), ('faults', 'faults in rated matches'), ('workers', 'matches lost with their workers')], max_length=8)),
+                ('faults', models.JSONField(default=list)),
+                ('of_last', models.PositiveSmallIntegerField(default=0)),
+                ('is_open', models.BooleanField(default=True)),
+                ('set_at', models.DateTimeField()),
+                ('counts_after', models.PositiveBigIntegerField(default=0)),
+                ('match', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='games.match')),
             ],
         ),
         migrations.AddField(

@@ -31,6 +31,7 @@ class Migration(migrations.Migration):
                 ('email', models.EmailField(max_length=254, unique=True, verbose_name='e-mail address')),
                 ('name_key', models.CharField(editable=False, max_length=300, unique=True)),
                 ('must_change_password', models.BooleanField(default=False, help_text='No other page is shown until it is changed.', verbose_name='must change the password')),
+                ('bots_aside', models.PositiveSmallIntegerField(default=0, editable=False)),
                 ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
                 ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
             ],
