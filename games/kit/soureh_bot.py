@@ -25,6 +25,11 @@ import sys
 from json import dumps, loads
 from operator import mul
 
+TYPE_CHECKING = False  # typing's own would cost each start 2 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
 HIDDEN = "??"
 RANKS = "A23456789T"
 SUITS = "shdc"
@@ -38,6 +43,12 @@ KINDS = tuple(rank + suit for suit in "sh" for rank in RANKS)
 TRUST = 0.95
 """How far `chance_valid` trusts that a card which its owner put down himself completed his coop."""
 
+SAMPLE_TRIES = 5000
+"""How often `sample` begins anew; what counts is found at once, but for some bluffs within a hundred."""
+
+TRUSTING_TRIES = 50
+"""How often it does so with trust: owners whom one trusts may contradict each other."""
+
 _RANK = {card: RANKS.index(card[0]) + 1 for card in DECK}
 _RED = {card: card[1] in "hd" for card in DECK}
 
@@ -50,6 +61,15 @@ def rank(card: str) -> int:
 def is_red(card: str) -> bool:
     """Return True for hearts and diamonds, False for spades and clubs. KeyError for `??`."""
     return _RED[card]
+
+
+def _unseen(own: list, up: list, pile: list) -> dict:
+    """Return how many of each card, 0 to 2, are not among these."""
+    counts = dict.fromkeys(DECK, 2)
+    for cards in (own, pile, *up):
+        for card in cards:
+            counts[card] -= 1
+    return counts
 
 
 def log(*values: object) -> None:
@@ -88,6 +108,7 @@ class Rules:
         self._valid: dict = {}
         self._values = {card: list(self.ace_values) if card[0] == "A" else [_RANK[card]] for card in DECK}
         self._fits: dict = {}
+        self._fitting: dict = {}
 
     def valid(self, up: str, down: str) -> bool:
         """Return whether these two cards are a valid coop. KeyError for `??`."""
@@ -110,6 +131,17 @@ class Rules:
         known = self._fits.get(ups)
         if known is None:
             known = self._fits[ups] = [int(all(self.valid(up, down) for up in ups)) for down in KINDS]
+        return known
+
+    def fitting(self, over: tuple, not_over: tuple = ()) -> frozenset:
+        """Return the cards that are valid under each face-up card of `over` and under none of `not_over`."""
+        known = self._fitting.get((over, not_over))
+        if known is None:
+            known = self._fitting[over, not_over] = frozenset(
+                card
+                for card in DECK[:40]
+                if all(self.valid(up, card) for up in over) and not any(self.valid(up, card) for up in not_over)
+            )
         return known
 
     def added(self, points: int, total: int) -> int:
@@ -176,10 +208,12 @@ class Hand:
 
     no, dealer, totals: its number, who dealt, the totals at its start.
     dealt_down, dealt_up: your face-down cards and everybody's face-up cards as they were dealt.
-    up: everybody's face-up cards now, by seat and slot.
+    down, up: your face-down cards and everybody's face-up cards now, by slot, and by seat and slot.
     pile: the discards that you know, oldest first; emptied by a reshuffle.
     kept: by seat and slot, None or the face-up card over which the owner was content with his card:
         he put it there himself, or he called (a call stands on four valid coops).
+    proved, disproved: by seat and slot, the face-up cards over which the card that lies there is known
+        to be valid, because of a call, or not to be valid, because a call lapsed by itself.
     turns: how many moves were made so far; reshuffles: how many new stocks there were.
     """
 
@@ -189,13 +223,23 @@ class Hand:
         self.totals: list = message["totals"]
         self.dealt_down: list = message["down"]
         self.dealt_up: list = message["up"]
+        self.down: list = list(message["down"])
         self.up: list = [list(cards) for cards in message["up"]]
         self.pile: list = []
         self.kept: list = [[None] * 4 for _ in self.up]
+        self.proved: list = [[()] * 4 for _ in self.up]
+        self.disproved: list = [[()] * 4 for _ in self.up]
         self.turns = 0
         self.reshuffles = 0
+        # By seat and slot: how many reshuffles there had been when its card was put there.
+        self.since: list = [[0] * 4 for _ in self.up]
+        # For each reshuffle, how many of each card may lie under those of the others that were there before it.
+        self.lasting: list = []
+        # Calls that lapsed by themselves: a seat, and the face-up cards by slot of which one at least is not valid.
+        self.lapses: list = []
         self._me = game.seat
-        self._calls_are_true = game.rules.calls == "valid"
+        self._rules = game.rules
+        self._caller: int | None = None
         self._drawn: str | None = None
         self.follow(message.get("events", ()))
 
@@ -206,20 +250,20 @@ class Hand:
             if move is not None:
                 self._follow_move(event, move)
             elif event.get("event") == "reshuffle":
-                self.pile = []
-                self.reshuffles += 1
+                self._reshuffle()
+            elif event.get("event") == "call_lapsed":
+                self._lapse(event["seat"])
 
     def see(self, turn: Turn) -> None:
         """Take over what lies open at a turn, and remember what was drawn."""
+        self.down = list(turn.down)
         self.up = [list(cards) for cards in turn.up]
         self._drawn = turn.drawn
 
     def _follow_move(self, event: dict, move: str) -> None:
         seat = event["seat"]
         if move[0] == "k":
-            slot = int(move[1])
-            self.pile.append(event["out"])
-            self.kept[seat][slot] = self.up[seat][slot]
+            self._keep(seat, int(move[1]), event)
         elif move[0] == "s" and move != "show":
             other, slot = int(move[1]), int(move[2])
             self.pile.append(self.up[other][slot])
@@ -229,10 +273,66 @@ class Hand:
             if seat == self._me and drawn is not None:
                 self.pile.append(drawn)
         else:
+            if move == "go":
+                # He was asked, so his four coops are valid; that the call lapses then tells nothing.
+                self._prove(seat)
+                self._caller = None
             return
         self.turns += 1
-        if move[-1] == "!" and self._calls_are_true:
-            self.kept[seat] = list(self.up[seat])
+        if move[-1] == "!":
+            self._caller = seat
+            if self._rules.calls == "valid":
+                self.kept[seat] = list(self.up[seat])
+                self._prove(seat)
+
+    def _keep(self, seat: int, slot: int, event: dict) -> None:
+        out = event["out"]
+        self.pile.append(out)
+        self.kept[seat][slot] = self.up[seat][slot]
+        if seat == self._me:
+            self.down[slot] = event.get("drew", self._drawn)
+            return
+        for counts in self.lasting[self.since[seat][slot] :]:
+            counts[out] -= 1
+        self.since[seat][slot] = self.reshuffles
+        self.proved[seat][slot] = self.disproved[seat][slot] = ()
+        for lapse in [lapse for lapse in self.lapses if lapse[0] == seat and slot in lapse[1]]:
+            if not self._rules.valid(lapse[1].pop(slot), out):
+                self.lapses.remove(lapse)
+            else:
+                self._settle(lapse)
+
+    def _reshuffle(self) -> None:
+        self.lasting.append(_unseen(self.down, self.up, self.pile))
+        self.pile = []
+        self.reshuffles += 1
+
+    def _prove(self, seat: int) -> None:
+        if seat != self._me:
+            proved, up = self.proved[seat], self.up[seat]
+            self.proved[seat] = [
+                (*proved[slot], up[slot]) if up[slot] not in proved[slot] else proved[slot] for slot in SLOTS
+            ]
+
+    def _lapse(self, seat: int) -> None:
+        if self._caller == seat != self._me:
+            proved, up = self.proved[seat], self.up[seat]
+            unsure = {
+                slot: up[slot]
+                for slot in SLOTS
+                if not self._rules.fitting(proved[slot]) <= self._rules.fitting((up[slot],))
+            }
+            self.lapses.append((seat, unsure))
+            self._settle(self.lapses[-1])
+        self._caller = None
+
+    def _settle(self, lapse: tuple) -> None:
+        """Where one card alone is left that can have broken a call, note that it did."""
+        seat, unsure = lapse
+        if len(unsure) == 1:
+            [(slot, up)] = unsure.items()
+            self.disproved[seat][slot] += (up,)
+            self.lapses.remove(lapse)
 
 
 class Turn:
@@ -271,6 +371,7 @@ class Turn:
         self.revealed: list | None = message.get("revealed")
         self._unseen: list | None = None
         self._chances: dict = {}
+        self._unknown: _Unknown | None = None
 
     @property
     def rng(self):
@@ -321,13 +422,8 @@ class Turn:
 
         Maps every card of the deck to 0, 1 or 2.
         """
-        counts = dict.fromkeys(DECK, 2)
-        for cards in (self.down, self.hand.pile, *self.up):
-            for card in cards:
-                counts[card] -= 1
-        if self.drawn:
-            counts[self.drawn] -= 1
-        return counts
+        drawn = [self.drawn] if self.drawn else []
+        return _unseen(drawn + self.down, self.up, self.hand.pile)
 
     def unseen_kinds(self) -> list:
         """Return how many cards of each of `KINDS` you have not seen (each 0 to 4)."""
@@ -360,6 +456,26 @@ class Turn:
             self._chances[pair] = good / every if every else 0.0
         return self._chances[pair]
 
+    def sample(self, rng: Random | None = None, *, trust: float = 0.0) -> Sample:
+        """Return one way in which all that you cannot see may lie, drawn at random: about 20 us at a table of four.
+
+        It agrees with all that you have seen: no card is there more often than it can be; what a call or
+        `go` has vouched for is valid, what made a call lapse is not; under a card that lay there before a
+        reshuffle is none that you knew in the discards. Until the first reshuffle of a hand every way that agrees
+        is equally likely. After one they are nearly so: each card is drawn from those that may lie there, and
+        how many ways that leaves for the rest is not weighed (the engine's `Sampler` does, and takes longer).
+
+        What others *meant* it does not know; `trust`, 0 to 1, is how far to believe that a card which its owner put
+        down himself (`hand.kept`) completed his coop: with that chance it is drawn from those that do.
+
+        Draws from `rng`, or from `turn.rng`. ValueError at a pick: nothing is hidden then.
+        """
+        if self.is_pick:
+            raise ValueError("expected a turn: at a pick all cards lie open")
+        if self._unknown is None:
+            self._unknown = _Unknown(self)
+        return self._unknown.sample((rng or self.rng).random, trust)
+
     def _count(self, *ups: str) -> int:
         """Return how many unseen cards are valid under all these face-up cards."""
         return sum(map(mul, self.unseen_kinds(), self.rules.fits(*ups)))
@@ -372,6 +488,148 @@ class Turn:
             return min([self.rules.added(p, total) for p in self.rules.pick_points(self.down, up, pick)])
 
         return min(self.legal, key=added)
+
+
+class Sample:
+    """One way in which the cards that a seat cannot see may lie; the lists are yours to change.
+
+    down: everybody's face-down cards, by seat and slot, yours among them.
+    stock: the stock in order, its first card is drawn next.
+    hidden: the discards that you have not seen; with `hand.pile` they are the whole pile.
+    """
+
+    __slots__ = ("down", "hidden", "stock")
+
+    def __init__(self, down: list, stock: list, hidden: list) -> None:
+        self.down = down
+        self.stock = stock
+        self.hidden = hidden
+
+
+class _Place:
+    """A face-down card of somebody else's, and what may lie there.
+
+    fitting, room: the cards that calls leave, and how many of those unseen they are.
+    trusted, trusted_room: the same if its owner completed the coop with it; none if that is not to be guessed.
+    since: how many reshuffles there had been when it was put there.
+    """
+
+    __slots__ = ("fitting", "is_free", "room", "seat", "since", "slot", "trusted", "trusted_room")
+
+    def __init__(self, seat: int, slot: int, turn: Turn, pool: list) -> None:
+        hand, fitting = turn.hand, turn.rules.fitting
+        over, not_over, kept = hand.proved[seat][slot], hand.disproved[seat][slot], hand.kept[seat][slot]
+        self.seat, self.slot = seat, slot
+        self.since: int = hand.since[seat][slot]
+        is_in_lapse = any(seat == caller and slot in unsure for caller, unsure in hand.lapses)
+        self.is_free = not (over or not_over or is_in_lapse) and self.since == hand.reshuffles
+        self.fitting = fitting(over, not_over)
+        self.room = sum([card in self.fitting for card in pool])
+        self.trusted = fitting((*over, kept), not_over) if kept and kept not in over else frozenset()
+        self.trusted_room = sum([card in self.trusted for card in pool])
+
+
+class _Unknown:
+    """All that a seat cannot see at a turn, and samples of it."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn, self._hand = turn, turn.hand
+        self._pool = [card for card, count in turn.unseen().items() for _ in range(count)]
+        self._places = [_Place(seat, slot, turn, self._pool) for seat in turn.opponents for slot in SLOTS]
+        self._stock: int = turn.stock or 0
+        hidden = (turn.discards or 0) - len(turn.hand.pile)
+        if len(self._places) + self._stock + hidden != len(self._pool):
+            raise ValueError(f"expected {len(self._places)} + {self._stock} + {hidden} unseen cards: {len(self._pool)}")
+        certain = [(place.room, place.fitting, place) for place in self._places if not place.is_free]
+        # The fewer cards fit, the sooner a place must choose.
+        self._certain = sorted(certain, key=_room)
+        self._free = [place for place in self._places if place.is_free]
+        self._most = 1
+        for number, (room, fitting, _place) in enumerate(self._certain):
+            self._most *= room - sum([earlier <= fitting for _, earlier, _ in self._certain[:number]])
+
+    def sample(self, random: Callable[[], float], trust: float) -> Sample:
+        """Return a sample. ValueError if none is found that agrees with what was seen."""
+        for attempt in range(SAMPLE_TRIES):
+            if trust and attempt < TRUSTING_TRIES:
+                sample = self._try(random, *self._believe(random, trust))
+            else:
+                sample = self._try(random, self._certain, self._free)
+            if sample is not None:
+                return sample
+        raise ValueError("expected cards that agree with what was seen: found none")
+
+    def _believe(self, random: Callable[[], float], trust: float) -> tuple:
+        """Return which places choose from what, trusting each owner with this chance; and which take any card."""
+        picky, free = [], []
+        for place in self._places:
+            if place.trusted_room and random() < trust:
+                picky.append((place.trusted_room, place.trusted, place))
+            elif place.is_free:
+                free.append(place)
+            else:
+                picky.append((place.room, place.fitting, place))
+        picky.sort(key=_room)
+        return picky, free
+
+    def _try(self, random: Callable[[], float], picky: list, free: list) -> Sample | None:
+        """Return a sample, or None if this attempt does not count."""
+        pool, down = self._pool[:], [[""] * len(cards) for cards in self._turn.up]
+        down[self._turn.seat] = list(self._turn.down)
+        if not self._choose(random, picky, pool, down) or not self._explains_lapses(down):
+            return None
+        for last in range(len(pool) - 1, 0, -1):
+            # Faster than random.shuffle by half, and as fair as a sample needs.
+            other = int(random() * (last + 1))
+            pool[last], pool[other] = pool[other], pool[last]
+        for place in free:
+            down[place.seat][place.slot] = pool.pop()
+        return Sample(down, pool[: self._stock], pool[self._stock :])
+
+    def _explains_lapses(self, down: list) -> bool:
+        """Whether of each call that lapsed by itself one coop is not valid."""
+        valid = self._turn.rules.valid
+        for seat, unsure in self._hand.lapses:
+            if all(valid(up, down[seat][slot]) for slot, up in unsure.items()):
+                return False
+        return True
+
+    def _choose(self, random: Callable[[], float], picky: list, pool: list, down: list) -> bool:
+        """Let the picky places choose from the pool, one after the other; return whether this attempt counts."""
+        lasting = [dict(counts) for counts in self._hand.lasting]
+        taken: list = []
+        ways = 1
+        for room, fitting, place in picky:
+            limits = lasting[place.since :]
+            if limits:
+                options = [card for card in pool if card in fitting and min([counts[card] for counts in limits]) > 0]
+                if not options:
+                    return False
+                card = options[int(random() * len(options))]
+                pool.remove(card)
+                for counts in limits:
+                    counts[card] -= 1
+            else:
+                left = room - sum([card in fitting for card in taken])
+                if left < 1:
+                    return False
+                ways *= left
+                at = int(random() * len(pool))
+                while pool[at] not in fitting:
+                    at = int(random() * len(pool))
+                card = pool[at]
+                pool[at] = pool[-1]
+                pool.pop()
+            taken.append(card)
+            down[place.seat][place.slot] = card
+        # A deal comes up with the inverse of `ways`, so it counts with `ways` over what these can be at most.
+        return bool(lasting) or picky is not self._certain or random() * self._most < ways
+
+
+def _room(choice: tuple) -> int:
+    """Return how many cards a place may choose from."""
+    room: int = choice[0]
+    return room
 
 
 class Table:
