@@ -1,8 +1,9 @@
 """Lock the door from the inside, then run the bot. Runs in the sandbox, before the bot's first line.
 
 The order matters: limits -> no_new_privs -> uid (mode B) -> Landlock -> seccomp -> bot. Called by
-the launcher as `boot.py ORDERS_FD MARK_FD`. The orders are one line `uid memory cpu_s threads`
-(uid `-` in mode A, memory in bytes), then the seccomp filter as raw BPF. On the mark it writes `.`
+the launcher as `boot.py ORDERS_FD MARK_FD [PATH...]`, with what of the interpreter and the packages
+may be read beside /usr and /bot. The orders are one line `uid memory cpu_s threads` (uid `-` in
+mode A, memory in bytes), then the seccomp filter as raw BPF. On the mark it writes `.`
 when it waits for its orders and `k` when every lock holds; without that, whatever happens is the
 platform's failure and not the bot's.
 
@@ -26,6 +27,7 @@ SECCOMP_MODE_FILTER = 2
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 LANDLOCK_CREATE_RULESET_VERSION, LANDLOCK_RULE_PATH_BENEATH = 1, 1
 READ, WRITE, LIST = 1 << 2, 1 << 1, 1 << 3
+PACKAGES = "/packages"
 
 # Only harm to itself comes from a bot that fakes this status.
 EXIT_MEMORY = 77
@@ -89,7 +91,7 @@ def drop_uid(uid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def restrict_files() -> None:
+def restrict_files(readable: list[str]) -> None:
     """Landlock, a second wall behind the mount namespace; skipped where the kernel has none."""
     version = libc.syscall(LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), LANDLOCK_CREATE_RULESET_VERSION)
     if version < 0 and ctypes.get_errno() in (errno.ENOSYS, errno.EOPNOTSUPP):
@@ -100,6 +102,7 @@ def restrict_files() -> None:
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = checked(libc.syscall(LANDLOCK_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(size), 0))
     allowed = {"/usr": READ | LIST, "/bot": READ | LIST, "/dev/null": READ | WRITE, "/dev/urandom": READ}
+    allowed.update((path, READ | LIST if os.path.isdir(path) else READ) for path in readable)
     for path, access in allowed.items():
         fd = os.open(path, os.O_PATH)
         rule = PathBeneathAttr(access, fd)
@@ -115,7 +118,7 @@ def restrict_calls(instructions: bytes) -> None:
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program))
 
 
-def lock(orders_fd: int, mark_fd: int) -> None:
+def lock(orders_fd: int, mark_fd: int, readable: list[str]) -> None:
     os.write(mark_fd, b".")
     uid, (memory, cpu_s, threads), instructions = read_orders(orders_fd, mark_fd)
     set_limits(memory, cpu_s, threads)
@@ -123,7 +126,7 @@ def lock(orders_fd: int, mark_fd: int) -> None:
     if uid != b"-":
         drop_uid(int(uid))
     prctl(PR_SET_DUMPABLE, 0)
-    restrict_files()
+    restrict_files(readable)
     restrict_calls(instructions)
     os.write(mark_fd, b"k")
     os.close(mark_fd)
@@ -137,6 +140,10 @@ def bot_module() -> "ModuleType":
     sys.modules["__main__"] = module
     sys.argv = ["bot.py"]
     sys.path.insert(0, "/bot")
+    if os.path.isdir(PACKAGES):
+        sys.path.append(PACKAGES)
+    # It has done its work, if the launcher set it.
+    os.environ.pop("LD_LIBRARY_PATH", None)
     # A bot that forgets to flush would wait for an answer to a line that it still holds.
     assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(line_buffering=True)
@@ -170,5 +177,5 @@ def run_bot() -> None:
 
 
 if __name__ == "__main__":
-    lock(int(sys.argv[1]), int(sys.argv[2]))
+    lock(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
     run_bot()

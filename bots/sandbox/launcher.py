@@ -15,18 +15,20 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .cgroups import BotCgroup, find
 from .errors import SandboxError
 from .limits import THREADS, Limits
 from .policy import filter_program
+from .runtime import DEFAULT_PYTHON, PACKAGES, Runtime, runtime
 
 logger = logging.getLogger(__name__)
 
-PYTHON = "/usr/bin/python3"
+PYTHON = DEFAULT_PYTHON
 BOT_UID = 61001
 # Mode B: a bot's uid is this plus a process id of its own, which no other live process has.
 BOT_UID_BASE = 2_000_000_000
@@ -48,17 +50,23 @@ COMMON = ["--die-with-parent", "--new-session", "--clearenv", "--setenv", "OPENB
 
 @dataclass(frozen=True)
 class Ending:
-    """How a bot's process ended: either `status` (0 to 127) or `signal` is set. `cpu_s` is all it used, in mode A."""
+    """How a bot's process ended: either `status` (0 to 127) or `signal` is set. `cpu_s` is all it used, in mode A.
+
+    `is_out_of_memory`: the kernel killed it at its own cgroup's limit.
+    """
 
     status: int | None
     signal: int | None
     cpu_s: float
+    is_out_of_memory: bool = False
 
 
 class Jail:
     """One running bot. Its pipes are the three non-blocking file descriptors; `pid` as this process sees it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], first: int, report: int) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], first: int, report: int, cgroup: BotCgroup | None = None
+    ) -> None:
         """`first` is process 1 of the namespace: the bot itself, or in mode B its parent."""
         assert process.stdin and process.stdout and process.stderr
         self.pid = first
@@ -68,6 +76,7 @@ class Jail:
         self._bwrap = os.pidfd_open(process.pid)
         # bwrap reports the end there too, and would die of a pipe that nobody holds open.
         self._report = report
+        self._cgroup = cgroup
         self._ending: Ending | None = None
         for fd in (self.stdin, self.stdout, self.stderr):
             os.set_blocking(fd, False)
@@ -100,11 +109,15 @@ class Jail:
             for fd in (self._bot, self._bwrap, self._report):
                 os.close(fd)
             self._bot = self._bwrap = -1
+            if self._cgroup is not None:
+                self._cgroup.remove()
 
     def kill(self) -> None:
         """Kill and reap the bot; its pipes stay open, to be read to their end."""
         if self._process.returncode is not None:
             return
+        if self._cgroup is not None:
+            self._cgroup.kill()
         # It may have ended by itself meanwhile.
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._bot, signal.SIGKILL)
@@ -121,7 +134,8 @@ class Jail:
             raise SandboxError(f"bwrap was ended by {signal_name(-code)}")
         if code < 128:
             return Ending(code, None, cpu_s)
-        return Ending(None, code - 128, cpu_s)
+        is_out_of_memory = self._cgroup is not None and self._cgroup.is_out_of_memory()
+        return Ending(None, code - 128, cpu_s, is_out_of_memory)
 
 
 def launch(files: Mapping[str, bytes], *, limits: Limits, mode: str) -> Jail:
@@ -132,31 +146,89 @@ def launch(files: Mapping[str, bytes], *, limits: Limits, mode: str) -> Jail:
     Raises:
         SandboxError: bwrap is missing or did not come up, or a lock did not hold.
     """
-    try:
-        return _launch(files, limits=limits, mode=mode)
-    except OSError as error:
-        raise SandboxError(f"the sandbox did not start: {error}") from error
+    return Start(files, limits=limits, mode=mode).finish()
 
 
-def _launch(files: Mapping[str, bytes], *, limits: Limits, mode: str) -> Jail:
-    program = filter_program()
-    with _descriptors() as fds:
-        orders, orders_end = fds.pipe()
-        mark, mark_end = fds.pipe()
-        report, report_end = fds.pipe()
-        argv = [bwrap_path(), *MODES[mode], *COMMON, "--json-status-fd", str(report_end), *_tree(files, fds)]
-        argv += ["--", PYTHON, "-I", "-S", "-B", "-X", "utf8", "/boot.py", str(orders), str(mark_end)]
+class Start:
+    """A jail on its way up: it comes up by itself until `finish`. Either that or `abandon` must be called.
+
+    Several that are begun before the first is finished share the waiting, most of which is the kernel's.
+    """
+
+    def __init__(self, files: Mapping[str, bytes], *, limits: Limits, mode: str) -> None:
+        """Begin it. Raises SandboxError as `launch` does."""
+        self._limits, self._mode = limits, mode
+        self._program = filter_program()
+        self._fds = _Descriptors()
+        self._cgroup: BotCgroup | None = None
+        self._jail: Jail | None = None
+        try:
+            self._process = self._spawn(files)
+        except OSError as error:
+            self._fds.close_all()
+            raise SandboxError(f"the sandbox did not start: {error}") from error
+        except BaseException:
+            self._fds.close_all()
+            raise
+
+    def finish(self) -> Jail:
+        """Return the jail when its locks hold; if they do not, nothing is left of it. Raises SandboxError."""
+        try:
+            return self._bring_up()
+        except BaseException as error:
+            self.abandon()
+            if isinstance(error, OSError):
+                raise SandboxError(f"the sandbox did not start: {error}") from error
+            raise
+        finally:
+            self._fds.close_all()
+
+    def abandon(self) -> None:
+        """End it half-made; nothing of the bot has run, or what has is killed."""
+        self._fds.close_all()
+        try:
+            if self._jail is not None:
+                self._jail.close()
+            _abandon(self._process)
+        finally:
+            if self._cgroup is not None:
+                self._cgroup.remove()
+
+    def _spawn(self, files: Mapping[str, bytes]) -> subprocess.Popen[bytes]:
+        fds, bot = self._fds, runtime()
+        orders, self._orders_end = fds.pipe()
+        self._mark, mark_end = fds.pipe()
+        self._report, report_end = fds.pipe()
+        argv = [bwrap_path(), *MODES[self._mode], *COMMON, "--json-status-fd", str(report_end)]
+        argv += [*_tree(files, fds, bot), "--", bot.python, "-I", "-S", "-B", "-X", "utf8"]
+        argv += ["/boot.py", str(orders), str(mark_end), *_landlocked(bot)]
         # bwrap gets the reading end of its report too: were it to die of a closed pipe just after
         # a worker that was killed, its child would wait for it for ever.
-        process = _spawn(argv, mode=mode, pass_fds=[orders, mark_end, report, report_end, *fds.memory])
-        try:
-            for fd in (orders, mark_end, report_end):
-                fds.close(fd)
-            return _bring_up(process, orders_end, mark, report, program=program, limits=limits, mode=mode, fds=fds)
-        except BaseException:
-            fds.close(orders_end)
-            _abandon(process)
-            raise
+        theirs = [orders, mark_end, report_end, *fds.memory]
+        process = _spawn(argv, mode=self._mode, pass_fds=[*theirs, self._report])
+        for fd in theirs:
+            fds.close(fd)
+        return process
+
+    def _bring_up(self) -> Jail:
+        """Open the jail's pidfd while the boot script still waits for its orders, then give them."""
+        process, mode = self._process, self._mode
+        deadline = time.monotonic() + BOOT_S
+        if cgroups := find().cgroups:
+            self._cgroup = cgroups.add(self._limits)
+        first = _first_process(process, self._report, deadline)
+        jail = self._jail = Jail(process, first, self._fds.give_away(self._report), self._cgroup)
+        if self._cgroup:
+            self._cgroup.take(first)
+        _await_mark(process, self._mark, b".", deadline)
+        if mode == "B":
+            jail.pid = _only_child(first)
+            if self._cgroup and not self._cgroup.holds(jail.pid):
+                self._cgroup.take(jail.pid)
+        os.write(self._orders_end, _orders(first, mode, self._limits) + self._program)
+        self._fds.close(self._orders_end)
+        _await_mark(process, self._mark, b"k", deadline)
+        return jail
 
 
 def bwrap_path() -> str:
@@ -188,34 +260,6 @@ def _spawn(argv: list[str], *, mode: str, pass_fds: list[int]) -> subprocess.Pop
     return subprocess.Popen(
         argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, cwd="/", env={}, pass_fds=pass_fds, **identity
     )
-
-
-def _bring_up(
-    process: subprocess.Popen[bytes],
-    orders_end: int,
-    mark: int,
-    report: int,
-    *,
-    program: bytes,
-    limits: Limits,
-    mode: str,
-    fds: "_Descriptors",
-) -> Jail:
-    """Open the jail's pidfd while the boot script still waits for its orders, then give them."""
-    deadline = time.monotonic() + BOOT_S
-    first = _first_process(process, report, deadline)
-    jail = Jail(process, first, fds.give_away(report))
-    try:
-        _await_mark(process, mark, b".", deadline)
-        if mode == "B":
-            jail.pid = _only_child(first)
-        os.write(orders_end, _orders(first, mode, limits) + program)
-        fds.close(orders_end)
-        _await_mark(process, mark, b"k", deadline)
-        return jail
-    except BaseException:
-        jail.close()
-        raise
 
 
 def _orders(first: int, mode: str, limits: Limits) -> bytes:
@@ -271,14 +315,21 @@ def _abandon(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _tree(files: Mapping[str, bytes], fds: "_Descriptors") -> Iterator[str]:
+def _tree(files: Mapping[str, bytes], fds: "_Descriptors", bot: Runtime) -> Iterator[str]:
     """Yield the options that make the bot's whole world: read-only, /usr in part, no /proc, two devices."""
     # What bwrap makes unasked is for its owner alone, whom the bot is not in mode B.
-    for folder in ("/usr", "/usr/bin", "/usr/share", "/dev"):
+    parents = {str(folder) for path in (bot.python, *bot.folders) for folder in Path(path).parents if folder.name}
+    for folder in sorted({"/usr", "/usr/bin", "/usr/share", "/dev"} | parents):
         yield from ("--perms", "0555", "--dir", folder)
     for path in ("/usr/lib", "/usr/lib64", "/usr/share/zoneinfo"):
         yield from ("--ro-bind-try", path, path)
-    yield from ("--ro-bind", PYTHON, PYTHON)
+    for path in (*bot.folders, bot.python):
+        yield from ("--ro-bind", path, path)
+    if bot.packages:
+        yield from ("--perms", "0555", "--dir", PACKAGES, "--ro-bind", bot.packages, PACKAGES)
+    if bot.folders:
+        # Its own shared library is found by the host's cache of them, which no bot has; `boot.py` takes the name away.
+        yield from ("--setenv", "LD_LIBRARY_PATH", os.pathsep.join(bot.folders))
     for link in ("/lib", "/lib64"):
         yield from ("--symlink", "usr" + link, link)
     for device in ("/dev/null", "/dev/urandom"):
@@ -289,6 +340,11 @@ def _tree(files: Mapping[str, bytes], fds: "_Descriptors") -> Iterator[str]:
     for name, content in files.items():
         yield from ("--perms", "0444", "--ro-bind-data", str(fds.file(content)), f"/bot/{name}")
     yield from ("--remount-ro", "/", "--chdir", "/bot")
+
+
+def _landlocked(bot: Runtime) -> list[str]:
+    """Return what the boot script must allow beyond what every bot may read."""
+    return [*bot.folders, bot.python, *([PACKAGES] if bot.packages else [])]
 
 
 def _folders(name: str) -> list[str]:
@@ -345,12 +401,3 @@ class _Descriptors:
     def close_all(self) -> None:
         for fd in list(self._open):
             self.close(fd)
-
-
-@contextmanager
-def _descriptors() -> Iterator[_Descriptors]:
-    fds = _Descriptors()
-    try:
-        yield fds
-    finally:
-        fds.close_all()

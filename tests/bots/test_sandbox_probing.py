@@ -12,6 +12,7 @@ import pytest
 from bots.sandbox import ProbeReport, SandboxError, launcher, policy, probe, probing, require
 from bots.sandbox.launcher import launch
 from bots.sandbox.limits import Limits
+from bots.sandbox.runtime import Runtime
 
 PROJECT = Path(__file__).parents[2]
 ALLOW_ALL = bytes.fromhex("06000000 0000ff7f")
@@ -71,9 +72,9 @@ def test_missing_filter_is_seen(monkeypatch: pytest.MonkeyPatch, sandbox: str) -
 
 
 def test_writable_folder_is_seen(monkeypatch: pytest.MonkeyPatch, sandbox: str) -> None:
-    def with_tmp(files: object, fds: object, tree: object = launcher._tree) -> Iterator[str]:
+    def with_tmp(files: object, fds: object, bot: object, tree: object = launcher._tree) -> Iterator[str]:
         yield from ("--tmpfs", "/tmp")
-        yield from tree(files, fds)  # type: ignore[operator]
+        yield from tree(files, fds, bot)  # type: ignore[operator]
 
     monkeypatch.setattr(launcher, "_tree", with_tmp)
     monkeypatch.setattr(launcher, "filter_program", lambda: ALLOW_ALL)
@@ -91,7 +92,7 @@ def test_broken_filter_is_no_start(monkeypatch: pytest.MonkeyPatch, sandbox: str
 
 
 def test_missing_python_is_no_start(monkeypatch: pytest.MonkeyPatch, sandbox: str) -> None:
-    monkeypatch.setattr(launcher, "PYTHON", "/usr/bin/python0")
+    monkeypatch.setattr(launcher, "runtime", lambda: Runtime(python="/usr/bin/python0"))
     with pytest.raises(SandboxError, match="the sandbox did not start: bwrap: .*python0"):
         launch({"bot.py": b""}, limits=Limits(), mode=sandbox)
 
