@@ -5,18 +5,17 @@
 from the process's main thread only. Never imports Django.
 """
 
-import json
 import math
 import os
 import select
 import signal
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
+from bots.faults import FAULT_KINDS, FLOOD, SHOWN, BotFault, Log, flood_fault, protocol_fault, single_line
+from bots.lines import encode, parse_object
 from bots.sandbox import launcher
 from bots.sandbox.boot import EXIT_MEMORY
 from bots.sandbox.errors import SandboxError
@@ -25,12 +24,6 @@ from bots.sandbox.probing import require
 
 __all__ = ["FAULT_KINDS", "BotFault", "BotProcess", "Limits", "SandboxError"]
 
-FAULT_KINDS = ("start", "timeout", "illegal", "protocol", "crash", "memory", "output", "violation")
-
-LINE_MAX = 4096
-# Without a newline in this many bytes it is no line any more but a flood.
-FLOOD = 65536
-STDERR_KEPT = 65536
 STDERR_MAX = 8 << 20
 # What a bot may leave unread before it counts as not reading at all.
 UNREAD_MAX = 4 << 20
@@ -38,18 +31,6 @@ FREE_CPU_S = 0.05
 FIRST_LOOK_S = 0.02
 # The end of a process closes its pipes a moment before it can be reaped.
 ENDING_S = 2.0
-SHOWN = 200
-
-
-class BotFault(Exception):
-    """What a bot did wrong: `kind` (of FAULT_KINDS), a short public `reason`, and `detail` for its owner."""
-
-    def __init__(self, kind: str, reason: str, detail: str = "") -> None:
-        super().__init__(kind, reason, detail)
-        self.kind, self.reason, self.detail = kind, reason, detail or reason
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.detail}"
 
 
 class Wait:
@@ -98,7 +79,9 @@ class BotProcess:
         self._deadline = math.inf if deadline is None else deadline
         self._share_s = share_s
         self._taken_s = 0.0
+        self._starting: launcher.Start | None = None
         self._jail: launcher.Jail | None = None
+        self._is_started = False
         self._log = Log()
         self._unsent = bytearray()
         self._is_deaf = False
@@ -125,6 +108,20 @@ class BotProcess:
         now = self._cpu_s() if self._ended_cpu_s is None else self._ended_cpu_s
         return max(0, round((now - self._cpu_mark) * 1e6))
 
+    def prepare(self) -> None:
+        """Let the jail come up, beside those of others, until `greet`.
+
+        Raises:
+            SandboxError: it cannot.
+        """
+        if self._is_started:
+            raise RuntimeError("a bot process is started once")
+        if threading.current_thread() is not threading.main_thread():
+            # A bot dies with the thread that started it.
+            raise RuntimeError("expected to be called from the main thread")
+        self._is_started = True
+        self._starting = launcher.Start(self._files, limits=self.limits, mode=require())
+
     def start(self, hello: Mapping[str, Any]) -> None:
         """Start the bot, greet it and await its `{"type":"ready"}`.
 
@@ -132,18 +129,25 @@ class BotProcess:
             BotFault: start, crash, memory, output, protocol or violation.
             SandboxError: the jail did not come up.
         """
-        if self._jail is not None:
-            raise RuntimeError("a bot process is started once")
-        if threading.current_thread() is not threading.main_thread():
-            # A bot dies with the thread that started it.
-            raise RuntimeError("expected to be called from the main thread")
-        jail = self._jail = launcher.launch(self._files, limits=self.limits, mode=require())
+        self.greet(hello)
+        self.await_ready()
+
+    def greet(self, hello: Mapping[str, Any]) -> None:
+        """Start the bot, if it was not prepared, and send it its first message. Raises SandboxError."""
+        if self._starting is None:
+            self.prepare()
+        assert self._starting is not None
+        starting, self._starting = self._starting, None
+        jail = self._jail = starting.finish()
         # clock_getcpuclockid(3): the CPU clock of all threads of a process.
         self._cpu_clock = (~jail.pid << 3) | 2
         self._poller = select.poll()
         self._poller.register(jail.stdout, select.POLLIN)
         self._poller.register(jail.stderr, select.POLLIN)
         self.tell(hello)
+
+    def await_ready(self) -> None:
+        """Await the answer to the greeting. Raises BotFault as `start` does."""
         line = self._read_line()
         ready = parse_object(line)
         if ready.get("type") != "ready":
@@ -171,7 +175,7 @@ class BotProcess:
     def tell(self, message: Mapping[str, Any]) -> None:
         """Send a message that wants no answer. Never blocks; what the bot does not read waits in memory."""
         assert self._jail is not None
-        line = msgspec.json.encode(message) + b"\n"
+        line = encode(message)
         if not self._unsent:
             try:
                 sent = os.write(self._jail.stdin, line)
@@ -206,8 +210,26 @@ class BotProcess:
                 elif not os.read(fd, FLOOD):
                     return
 
+    def park(self) -> None:
+        """Stop the bot where it stands, until `unpark`: it takes no processor time from anybody."""
+        if self._jail is not None:
+            self._jail.send(signal.SIGSTOP)
+            self._log.drain(self._jail.stderr)
+
+    def unpark(self) -> None:
+        """Let a parked bot go on. `stderr` is now what it writes from here on; its clocks and its bank are as they were.
+
+        It may have ended meanwhile: that is seen when it is next asked.
+        """
+        self._log = Log(self._log.length)
+        if self._jail is not None:
+            self._jail.send(signal.SIGCONT)
+
     def close(self) -> None:
         """End the bot and free all that it held; what it said last is still in `stderr`."""
+        if self._starting is not None:
+            starting, self._starting = self._starting, None
+            starting.abandon()
         if self._jail is None:
             return
         jail, self._jail = self._jail, None
@@ -401,134 +423,3 @@ def queue_delay_s(pid: int) -> float:
             # The thread ended meanwhile, or this kernel keeps no such figures.
             continue
     return delay_ns / 1e9
-
-
-class Log:
-    """A bot's stderr: the first and the last half of STDERR_KEPT bytes."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        self._head = bytearray()
-        self._tail = bytearray()
-
-    def drain(self, fd: int) -> bool:
-        """Take what is there now, a bounded amount; False when the bot has closed it."""
-        for _ in range(16):
-            try:
-                chunk = os.read(fd, 65536)
-            except BlockingIOError:
-                return True
-            if not chunk:
-                return False
-            self.add(chunk)
-        return True
-
-    def add(self, chunk: bytes) -> None:
-        half = STDERR_KEPT // 2
-        self.length += len(chunk)
-        room = half - len(self._head)
-        self._head += chunk[:room]
-        self._tail += chunk[room:]
-        del self._tail[:-half]
-
-    def text(self) -> str:
-        left_out = self.length - len(self._head) - len(self._tail)
-        mark = f"\n[… {left_out} bytes left out …]\n".encode() if left_out else b""
-        return (self._head + mark + self._tail).decode(errors="replace")
-
-
-# Strict reading of a line
-
-
-def single_line(words: bytes) -> bytes:
-    """Return the one line in `words`, which ends with it.
-
-    Raises:
-        BotFault: protocol, or output for a flood.
-    """
-    end = words.find(b"\n", 0, LINE_MAX + 1)
-    if end < 0:
-        if len(words) >= FLOOD:
-            raise flood_fault(words)
-        raise protocol_fault(f"a line of more than {LINE_MAX} bytes", words)
-    if end + 1 != len(words):
-        raise protocol_fault("more than one line", words)
-    return words[:end]
-
-
-def parse_object(line: bytes) -> dict[str, Any]:
-    """Return the JSON object of a line, by the letter of RFC 8259 and stricter: unique keys, 64-bit numbers, no NUL.
-
-    Raises:
-        BotFault: protocol.
-    """
-    try:
-        answer = msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise protocol_fault("not JSON", line, str(error)) from error
-    if type(answer) is not dict:
-        raise protocol_fault("expected one JSON object", line)
-    if not is_plain(line, answer):
-        read_strictly(line)
-    return answer
-
-
-def is_plain(line: bytes, answer: dict[str, Any]) -> bool:
-    """Whether this object is certainly fine: flat, small, no escapes, no key twice.
-
-    Without escapes every quotation mark begins or ends a string, so a key that came twice
-    leaves more marks in the line than the decoded object accounts for.
-    """
-    if b"\\" in line:
-        return False
-    strings = len(answer)
-    for value in answer.values():
-        kind = type(value)
-        if kind is str:
-            strings += 1
-        elif kind is not int or not -(1 << 53) < value < 1 << 53:
-            return False
-    return line.count(b'"') == 2 * strings
-
-
-def read_strictly(line: bytes) -> None:
-    """Read a line that msgspec took, with an eye on what it lets pass.
-
-    Raises:
-        BotFault: protocol.
-    """
-    try:
-        json.loads(line, object_pairs_hook=_unique, parse_int=_small_int, parse_float=_finite, parse_constant=_finite)
-    except (ValueError, RecursionError) as error:
-        raise protocol_fault("not strict JSON", line, str(error)) from error
-    # The C scanner of `json` gives no hook for strings; an escaped NUL is looked for in the text.
-    if b"\\u0000" in line.replace(b"\\\\", b""):
-        raise protocol_fault("a NUL character", line)
-
-
-def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    pairs = list(pairs)
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key twice in one object")
-    return dict(pairs)
-
-
-def _small_int(digits: str) -> int:
-    if len(digits) > 20 or not -(1 << 63) <= int(digits) < 1 << 63:
-        raise ValueError(f"expected an integer of 64 bits: {digits[:24]}")
-    return int(digits)
-
-
-def _finite(digits: str) -> float:
-    if not math.isfinite(float(digits)):
-        raise ValueError(f"expected a finite number: {digits[:24]}")
-    return float(digits)
-
-
-def protocol_fault(reason: str, words: bytes, why: str = "") -> BotFault:
-    shown = words[:SHOWN].decode(errors="backslashreplace")
-    return BotFault("protocol", reason, f"{reason}{f' ({why})' if why else ''}: {shown!r:.{SHOWN}}")
-
-
-def flood_fault(words: bytes) -> BotFault:
-    return BotFault("output", "flooded its output", f"{len(words)} bytes at once: {words[:SHOWN]!r:.{SHOWN}}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bots.process import FAULT_KINDS
+from bots.faults import FAULT_KINDS
 
 # The 97.5 % quantile of Student's distribution for 1 to 10 degrees of freedom.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)

@@ -13,7 +13,7 @@ PEOPLE_FAULTS = frozenset({"resigned", "left"})
 BOT_FAULTS = frozenset(FAULT_KINDS) - PEOPLE_FAULTS
 DETAIL_CHARS = 200
 PRIVATE_CHARS = 4000
-# A bot's log as the worker cuts it (bots.process.STDERR_KEPT), with room for the line that says what was left out.
+# A bot's log as the worker cuts it (bots.faults.STDERR_KEPT), with room for the line that says what was left out.
 LOG_CHARS = 65_536 + 100
 # What people send is held to these before it goes to a worker: what comes back beyond them counts as our failure.
 NUMBER_MAX = 10_000_000
