@@ -52,12 +52,6 @@ class Times:
             bank_us -= max(0, used_us - FREE_US)
             yield number, bank_us / 1e6
 
-    def bank_before(self, number: int) -> float:
-        """Return the bank that was left when decision `number` was pending, in seconds."""
-        start = self.start_before(number)
-        left = [bank_s for made, bank_s in self.banks() if start <= made < number]
-        return left[-1] if left else float(self.limits.get("bank_s", 0))
-
     def start_before(self, number: int) -> int:
         """Return when the process that was running at decision `number` had been started."""
         return max((start for start in self.starts if start <= max(1, number)), default=1)
