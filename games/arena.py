@@ -11,11 +11,11 @@ import itertools
 import os
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -175,7 +175,7 @@ def _played(fixture: Fixture, match: Match) -> Game:
     document = record.build(
         match.game,
         id=fixture.job["match"],
-        played=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        played=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         seats=match.entrants,
         seating=match.seating,
         ms=match.played.ms,
