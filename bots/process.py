@@ -217,7 +217,7 @@ class BotProcess:
             self._log.drain(self._jail.stderr)
 
     def unpark(self) -> None:
-        """Let a parked bot go on. `stderr` is now what it writes from here on; its clocks and its bank are as they were.
+        """Let a parked bot go on. `stderr` is what it writes from here on; its clocks and its bank are as they were.
 
         It may have ended meanwhile: that is seen when it is next asked.
         """

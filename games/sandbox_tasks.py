@@ -20,12 +20,14 @@ from games.engine import Game, IllegalMove
 from games.keys import attempt_key, pause_key, source_key
 from games.referee import Played, advance, open_game, open_seating, play_match
 from games.stopping import Stopped, stoppable
+from games.warm import warm_tables
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 5.0
 Report = Callable[..., Any]
 Job = Mapping[str, Any]
+Play = Callable[[Job, Mapping[str, bytes]], dict[str, Any]]
 
 
 class Store(Protocol):
@@ -44,7 +46,7 @@ def play(job: Job, store: Store, report: Report, *, worker: str = "") -> bool:
         report("games.tasks.match_declined", code, attempt)
         return False
     report("games.tasks.match_started", code, attempt, worker)
-    outcome = _play_reporting(job, store, report)
+    outcome = _play_reporting(job, store, report, play_match)
     if outcome is not None:
         report("games.tasks.match_result", code, attempt, outcome)
     return True
@@ -56,8 +58,11 @@ def move(job: Job, report: Report) -> None:
 
 
 def answers(job: Job, store: Store, report: Report) -> None:
-    """Play the bots' turns at a table until a person must decide or the game is over, and report them."""
-    outcome = _play_reporting(job, store, report)
+    """Play the bots' turns at a table until a person must decide or the game is over, and report them.
+
+    The bots stay, stopped, for their next turns: see `WarmTables`.
+    """
+    outcome = _play_reporting(job, store, report, warm_tables.play)
     if outcome is not None:
         report("games.tasks.table_result", job["match"], job["attempt"], outcome)
 
@@ -67,7 +72,7 @@ def is_paused(store: Store, worker: str) -> bool:
     return bool(worker) and store.get(pause_key(worker)) is not None
 
 
-def _play_reporting(job: Job, store: Store, report: Report) -> dict[str, Any] | None:
+def _play_reporting(job: Job, store: Store, report: Report, play: Play) -> dict[str, Any] | None:
     """Return the outcome of a job, or None after reporting that we failed or are to stop."""
     code, attempt = job["match"], job["attempt"]
     failure = "an error of ours stopped the referee"
@@ -75,7 +80,7 @@ def _play_reporting(job: Job, store: Store, report: Report) -> dict[str, Any] | 
         with _heartbeats(report, code, attempt):
             sources = _fetch_sources(job, store)
             with stoppable():
-                outcome = play_match(job, sources)
+                outcome = play(job, sources)
         failure = ""
         return outcome
     except Stopped:

@@ -16,7 +16,13 @@ from typing import Any
 import redis
 from billiard import active_children, current_process
 from celery import Celery, bootsteps
-from celery.signals import celeryd_after_setup, setup_logging, worker_process_init, worker_shutting_down
+from celery.signals import (
+    celeryd_after_setup,
+    setup_logging,
+    worker_process_init,
+    worker_process_shutdown,
+    worker_shutting_down,
+)
 from kombu import Exchange, Queue
 from kombu.exceptions import OperationalError
 
@@ -129,6 +135,14 @@ def _settle(**_: Any) -> None:
         os.sched_setaffinity(0, {cores[(index + _first_core()) % len(cores)]})
     gc.collect()
     gc.freeze()
+
+
+@worker_process_shutdown.connect
+def _let_bots_go(**_: Any) -> None:
+    """Stop the bots that wait at people's tables."""
+    from games.warm import warm_tables
+
+    warm_tables.close()
 
 
 def _first_core() -> int:

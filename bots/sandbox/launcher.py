@@ -72,7 +72,7 @@ class Jail:
         self.pid = first
         self.stdin, self.stdout, self.stderr = process.stdin.fileno(), process.stdout.fileno(), process.stderr.fileno()
         self._process = process
-        self._bot = os.pidfd_open(first)
+        self._bot = self._first = os.pidfd_open(first)
         self._bwrap = os.pidfd_open(process.pid)
         # bwrap reports the end there too, and would die of a pipe that nobody holds open.
         self._report = report
@@ -97,6 +97,15 @@ class Jail:
         """Let the bot read to the end of what it was sent."""
         self._process.stdin.close()  # type: ignore[union-attr]
 
+    def is_parent_of(self, pid: int) -> None:
+        """Note that the bot is this child of the namespace's process 1, rather than that itself."""
+        self.pid, self._bot = pid, os.pidfd_open(pid)
+
+    def send(self, number: int) -> None:
+        """Send the bot a signal, unless it has ended."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._bot, number)
+
     def close(self) -> None:
         """Kill the bot, reap bwrap, close every descriptor. Safe to call twice."""
         if self._bot < 0:
@@ -106,9 +115,9 @@ class Jail:
         finally:
             for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
                 pipe.close()  # type: ignore[union-attr]
-            for fd in (self._bot, self._bwrap, self._report):
+            for fd in {self._bot, self._first, self._bwrap, self._report}:
                 os.close(fd)
-            self._bot = self._bwrap = -1
+            self._bot = -1
             if self._cgroup is not None:
                 self._cgroup.remove()
 
@@ -120,7 +129,7 @@ class Jail:
             self._cgroup.kill()
         # It may have ended by itself meanwhile.
         with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._bot, signal.SIGKILL)
+            signal.pidfd_send_signal(self._first, signal.SIGKILL)
         if not _is_readable(self._bwrap, KILL_S):
             logger.error("bwrap outlived its bot pid=%d", self._process.pid)
             self._process.kill()
@@ -222,7 +231,7 @@ class Start:
             self._cgroup.take(first)
         _await_mark(process, self._mark, b".", deadline)
         if mode == "B":
-            jail.pid = _only_child(first)
+            jail.is_parent_of(_only_child(first))
             if self._cgroup and not self._cgroup.holds(jail.pid):
                 self._cgroup.take(jail.pid)
         os.write(self._orders_end, _orders(first, mode, self._limits) + self._program)
