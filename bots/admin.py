@@ -11,8 +11,8 @@ class BotAdmin(admin.ModelAdmin[Bot]):
     list_display = ["name", "owner", "created_at"]
     list_select_related = ["owner"]
     search_fields = ["name", "owner__username"]
-    fields = ["name", "owner", "slug", "about", "created_at"]
-    readonly_fields = ["name", "owner", "slug", "created_at"]
+    fields = ["name", "owner", "slug", "about", "chosen", "created_at"]
+    readonly_fields = ["name", "owner", "slug", "chosen", "created_at"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -26,7 +26,17 @@ class BotVersionAdmin(admin.ModelAdmin[BotVersion]):
     list_filter = ["state"]
     list_select_related = ["bot"]
     search_fields = ["bot__name", "source__sha256"]
-    fields = readonly_fields = ("bot", "number", "state", "state_note", "sha256", "file_name", "size", "uploaded_at")
+    fields = readonly_fields = (
+        "bot",
+        "number",
+        "state",
+        "state_note",
+        "sha256",
+        "file_name",
+        "size",
+        "note",
+        "uploaded_at",
+    )
 
     @admin.display(description="SHA-256")
     def sha256(self, version: BotVersion) -> str:

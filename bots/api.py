@@ -5,11 +5,14 @@ Also what the API of every room shares: pages of lists, and refusals that say wh
 
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet, Subquery
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import mixins, parsers, permissions, serializers, status, viewsets
+from rest_framework.decorators import action
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
@@ -23,17 +26,29 @@ from bots.uploads import UploadError
 from bots.versions import (
     PUBLIC_STATES,
     NameRefused,
+    NotActivated,
+    NoteRefused,
     PausedError,
     QuotaError,
     Refusal,
     Unchanged,
+    activate,
     add_version,
     error_text,
+    limit_sentences,
+    playing,
     read_file,
+    with_active,
 )
+from bots.views import download
 
 PASTED_FILE_NAME = "bot.py"
-REFUSALS = {PausedError: (503, "paused"), QuotaError: (429, "quota"), NameRefused: (400, "name")}
+REFUSALS = {
+    PausedError: (503, "paused"),
+    QuotaError: (429, "quota"),
+    NameRefused: (400, "name"),
+    NoteRefused: (400, "note"),
+}
 
 
 class Pages(CursorPagination):
@@ -81,7 +96,9 @@ class UploadThrottle(BaseThrottle):
 class BotSerializer(serializers.ModelSerializer[Bot]):
     owner = serializers.SerializerMethodField(help_text="Public name of the owner; null for a house bot.")
     playing_version = serializers.IntegerField(
-        read_only=True, allow_null=True, help_text="Number of the newest version that may be rated."
+        read_only=True,
+        allow_null=True,
+        help_text="Number of the version that plays: the one its owner activated, or the newest that may.",
     )
 
     class Meta:
@@ -97,17 +114,32 @@ class BotSerializer(serializers.ModelSerializer[Bot]):
 class VersionSerializer(serializers.ModelSerializer[BotVersion]):
     """A version. What only its owner may know is null for others."""
 
-    OWNERS = ("state_note", "file_name", "size", "sha256")
+    OWNERS = ("state_note", "file_name")
 
     bot = serializers.CharField(source="bot.slug", read_only=True, help_text="The bot's slug.")
-    sha256 = serializers.CharField(source="source_id", read_only=True, allow_null=True, help_text="Owner only.")
-    size = serializers.IntegerField(read_only=True, allow_null=True, help_text="Bytes. Owner only.")
+    is_active = serializers.BooleanField(read_only=True, help_text="Whether it is the version that plays.")
+    note = serializers.CharField(read_only=True, help_text="What its owner says is new.")
+    sha256 = serializers.CharField(source="source_id", read_only=True, help_text="Of what was uploaded.")
+    size = serializers.IntegerField(read_only=True, help_text="Of what was uploaded, in bytes.")
     file_name = serializers.CharField(read_only=True, allow_null=True, help_text="Owner only.")
     state_note = serializers.CharField(read_only=True, allow_null=True, help_text="Owner only.")
 
     class Meta:
         model = BotVersion
-        fields = ["bot", "number", "state", "state_note", "file_name", "size", "sha256", "uploaded_at"]
+        fields = [
+            *(
+                "bot",
+                "number",
+                "is_active",
+                "state",
+                "state_note",
+                "note",
+                "file_name",
+                "size",
+                "sha256",
+                "uploaded_at",
+            ),
+        ]
         read_only_fields = fields
 
     def to_representation(self, version: BotVersion) -> dict[str, Any]:
@@ -118,9 +150,14 @@ class VersionSerializer(serializers.ModelSerializer[BotVersion]):
 
 
 class SourceSerializer(serializers.Serializer[BotVersion]):
-    """A Python file, as a file or as text."""
+    """A Python file, as a file or as text, or a zip."""
 
-    file = serializers.FileField(required=False, allow_empty_file=True, help_text="One .py file (multipart).")
+    file = serializers.FileField(
+        required=False, allow_empty_file=True, help_text="One .py, or a .zip with bot.py at its root (multipart)."
+    )
+    note = serializers.CharField(
+        required=False, allow_blank=True, help_text="What is new, in up to 200 characters; public."
+    )
 
     def get_fields(self) -> dict[str, "serializers.Field[Any, Any, Any, Any]"]:
         """Add the field that cannot be declared: `source` is a serializer's own word."""
@@ -140,7 +177,7 @@ class SourceSerializer(serializers.Serializer[BotVersion]):
 class NewBotSerializer(SourceSerializer):
     """A new bot with its first version."""
 
-    name = serializers.CharField(max_length=100, help_text="2 to 32 characters, unlike any name in use.")
+    name = serializers.CharField(allow_blank=True, help_text="2 to 32 characters, unlike any name in use.")
 
 
 def is_owner(request: Request, bot: Bot) -> bool:
@@ -155,7 +192,7 @@ def own_bot(request: Request, slug: str) -> Bot:
 
 def visible_versions(request: Request, bot: Bot) -> QuerySet[BotVersion]:
     """Return the versions of `bot` that the caller may know of, newest first."""
-    versions = bot.versions.select_related("bot").order_by("-number")
+    versions = with_active(bot.versions.select_related("bot").order_by("-number"))
     return versions if is_owner(request, bot) else versions.filter(state__in=PUBLIC_STATES)
 
 
@@ -165,9 +202,11 @@ def store(request: Request, data: dict[str, Any], *, bot: Bot | None = None) -> 
     file_name = file.name if file else PASTED_FILE_NAME
     try:
         content = read_file(file) if file else data["source"].encode("utf-8", "surrogatepass")
-        return add_version(request.user, bot=bot, name=data.get("name", ""), file_name=file_name, data=content)
+        named = {"name": data.get("name", ""), "note": data.get("note", "")}
+        version = add_version(request.user, bot=bot, file_name=file_name, data=content, **named)
+        return visible_versions(request, version.bot).get(pk=version.pk)
     except UploadError as error:
-        place = {"line": error.line, "column": error.column}
+        place = {"member": error.member, "line": error.line, "column": error.column}
         raise Refused(error_text(error, file_name), status_code=400, code="upload", **place) from error
     except Unchanged as refusal:
         raise Refused(str(refusal), status_code=409, code="unchanged", version=refusal.version.number) from refusal
@@ -180,8 +219,10 @@ class BotPages(Pages):
     ordering = "name"
 
 
+LIMITS = "Limits:\n" + "\n".join(f"- {sentence}" for sentence in limit_sentences())
 UPLOAD_PARSERS = [parsers.MultiPartParser, parsers.FormParser, JSONParser]
 SLUG = OpenApiParameter("bot", str, OpenApiParameter.PATH, description="The bot's slug.")
+NUMBER = OpenApiParameter("number", int, OpenApiParameter.PATH, description="The version's number.")
 
 
 @extend_schema_view(
@@ -199,8 +240,8 @@ class BotViewSet(
     http_method_names = ["get", "head", "options", "post", "patch"]
 
     def get_queryset(self) -> QuerySet[Bot]:
-        ready = BotVersion.objects.filter(bot=OuterRef("pk"), state=BotVersion.State.READY).order_by("-number")
-        bots = Bot.objects.select_related("owner").annotate(playing_version=Subquery(ready.values("number")[:1]))
+        number = Subquery(playing("pk").values("number")[:1])
+        bots = Bot.objects.select_related("owner").annotate(playing_version=number)
         if self.action == "partial_update":
             return bots.filter(owner_id=self.request.user.pk, owner__isnull=False)
         return bots
@@ -212,7 +253,11 @@ class BotViewSet(
         return super().get_throttles() + ([UploadThrottle()] if self.action == "create" else [])
 
     @extend_schema(
-        summary="Upload a new bot", tags=["bots"], request=NewBotSerializer, responses={201: VersionSerializer}
+        summary="Upload a new bot",
+        description=f"Store the first version of a new bot; it plays its trial match next.\n\n{LIMITS}",
+        tags=["bots"],
+        request=NewBotSerializer,
+        responses={201: VersionSerializer},
     )
     def create(self, request: Request) -> Response:
         """Store the first version of a new bot; it plays its trial match next."""
@@ -232,7 +277,7 @@ class VersionPages(Pages):
     retrieve=extend_schema(
         summary="One version and the state of its trial",
         tags=["bots"],
-        parameters=[OpenApiParameter("number", int, OpenApiParameter.PATH, description="The version's number.")],
+        parameters=[NUMBER],
     ),
 )
 class VersionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[BotVersion]):
@@ -257,7 +302,11 @@ class VersionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         return super().get_throttles() + ([UploadThrottle()] if self.action == "create" else [])
 
     @extend_schema(
-        summary="Upload the next version", tags=["bots"], request=SourceSerializer, responses={201: VersionSerializer}
+        summary="Upload the next version",
+        description=f"Store the next version of one of your bots; it plays its trial match next.\n\n{LIMITS}",
+        tags=["bots"],
+        request=SourceSerializer,
+        responses={201: VersionSerializer},
     )
     def create(self, request: Request, bot: str) -> Response:
         """Store the next version of one of your bots; it plays its trial match next."""
@@ -265,3 +314,36 @@ class VersionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         data.is_valid(raise_exception=True)
         version = store(request, data.validated_data, bot=own_bot(request, bot))
         return Response(self.get_serializer(version).data, status.HTTP_201_CREATED)
+
+    @extend_schema(
+        summary="Let a version of yours be the one that plays",
+        tags=["bots"],
+        parameters=[NUMBER],
+        request=None,
+        responses=VersionSerializer,
+    )
+    @action(detail=True, methods=["post"])
+    def activate(self, request: Request, bot: str, number: str) -> Response:
+        """Let one of your versions play from the next pairing on; it has to be ready.
+
+        An older one then stays until you activate another. Once you activate the newest that is ready, later ones
+        take over again as they pass their trials.
+        """
+        version = get_object_or_404(own_bot(request, bot).versions.select_related("bot"), number=number)
+        try:
+            activate(request.user, version)
+        except NotActivated as refusal:
+            raise Refused(str(refusal), status_code=409, code="not_ready") from refusal
+        return Response(self.get_serializer(self.get_queryset().get(pk=version.pk)).data)
+
+    @extend_schema(
+        summary="The file that you uploaded",
+        tags=["bots"],
+        parameters=[NUMBER],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+    )
+    @action(detail=True, permission_classes=[permissions.IsAuthenticated])
+    def source(self, request: Request, bot: str, number: str) -> HttpResponse:
+        """Return the very bytes that were uploaded; to their owner only, 404 for anybody else."""
+        versions = own_bot(request, bot).versions.select_related("bot", "source")
+        return download(get_object_or_404(versions, number=number))

@@ -9,10 +9,10 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from bots.models import Bot, BotVersion
+from bots.models import NOTE_MAX, Bot, BotVersion
 from bots.rates import may_try_upload
-from bots.uploads import UploadError
-from bots.versions import NAME_MAX, NameRefused, Refusal, Unchanged, add_version, error_text, read_file
+from bots.uploads import UploadError, is_archive
+from bots.versions import NAME_MAX, NameRefused, NoteRefused, Refusal, Unchanged, add_version, error_text, read_file
 
 PASTED_FILE_NAME = "bot.py"
 CONTEXT_LINES = 2
@@ -30,7 +30,11 @@ class SourceLine:
 
 
 class UploadForm(forms.Form):
-    """A file or pasted text, for a new bot or for one of the owner's."""
+    """A file or pasted text, for a new bot or for one of the owner's.
+
+    After a refusal `excerpt` has the lines around a mistake and `excerpt_of` the file in an archive that they are
+    from; `is_archive_lost` says that a browser will have to be shown the archive once more.
+    """
 
     bot = forms.ModelChoiceField(
         label=gettext_lazy("Bot"),
@@ -47,10 +51,10 @@ class UploadForm(forms.Form):
         help_text=gettext_lazy("2 to 32 characters. Everybody sees it; it cannot be changed later."),
     )
     file = forms.FileField(
-        label=gettext_lazy("Python file"),
+        label=gettext_lazy("Python file or zip"),
         required=False,
         allow_empty_file=True,
-        widget=forms.FileInput(attrs={"accept": ".py,text/x-python"}),
+        widget=forms.FileInput(attrs={"accept": ".py,.zip,text/x-python,application/zip"}),
     )
     source = forms.CharField(
         label=gettext_lazy("Or paste the source"),
@@ -61,18 +65,29 @@ class UploadForm(forms.Form):
         ),
         help_text=gettext_lazy("If you choose a file as well, the file counts."),
     )
+    note = forms.CharField(
+        label=gettext_lazy("What is new"),
+        required=False,
+        widget=forms.TextInput(attrs={"maxlength": NOTE_MAX, "autocomplete": "off"}),
+        help_text=gettext_lazy(
+            "A line for the list of versions, up to 200 characters. Everybody can read it once the version has passed "
+            "its trial; like the version itself it cannot be changed later."
+        ),
+    )
 
     def __init__(self, *args: Any, owner: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.owner = owner
         self.excerpt: list[SourceLine] = []
+        self.excerpt_of = ""
+        self.is_archive_lost = False
         self.unchanged: BotVersion | None = None
         self.is_too_often = False
         bots = self.fields["bot"]
         assert isinstance(bots, forms.ModelChoiceField)
         bots.queryset = Bot.objects.filter(owner=owner)
-        # NUL is for `uploads` to refuse, which says where it stands.
-        self.fields["source"].validators = []
+        # NUL is for `uploads` to refuse, which says where it stands, and in a note for `versions` to drop.
+        self.fields["source"].validators = self.fields["note"].validators = []
 
     def clean(self) -> dict[str, Any]:
         """Ask for what is missing before anything is stored."""
@@ -94,13 +109,15 @@ class UploadForm(forms.Form):
             if not may_try_upload(self.owner.pk):
                 self.is_too_often = True
                 raise Refusal(_("You have tried to upload too often. Please wait an hour, and try again."))
-            bot, name = self.cleaned_data["bot"], self.cleaned_data["name"]
-            return add_version(self.owner, bot=bot, name=name, file_name=file_name, data=content)
+            bot, name, note = (self.cleaned_data[field] for field in ("bot", "name", "note"))
+            return add_version(self.owner, bot=bot, name=name, file_name=file_name, data=content, note=note)
         except UploadError as error:
             self.add_error("file" if file else "source", error_text(error, file_name))
-            self.excerpt = excerpt(content, error.line, error.column) if error.line else []
+            self._show_place(error, content)
         except NameRefused as refusal:
             self.add_error("name", str(refusal))
+        except NoteRefused as refusal:
+            self.add_error("note", str(refusal))
         except Refusal as refusal:
             self.unchanged = refusal.version if isinstance(refusal, Unchanged) else None
             self.add_error(None, str(refusal))
@@ -113,8 +130,17 @@ class UploadForm(forms.Form):
         source: str = self.cleaned_data["source"]
         return source.replace("\r\n", "\n").encode("utf-8", "surrogatepass")
 
+    def _show_place(self, error: UploadError, content: bytes) -> None:
+        if error.line is None or error.source is None:
+            return
+        self.excerpt = excerpt(error.source, error.line, error.column)
+        self.excerpt_of = error.member or "" if is_archive(content) else ""
+
     def _keep_text(self, content: bytes) -> None:
         """Put the refused file's text into the text field: a browser forgets the file that was chosen."""
+        if is_archive(content):
+            self.is_archive_lost = True
+            return
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError:
@@ -123,6 +149,32 @@ class UploadForm(forms.Form):
         data = self.data.copy()
         data["source"] = text.replace("\0", "")
         self.data = data
+
+
+class CompareForm(forms.Form):
+    """Two versions of one bot, by their numbers."""
+
+    old = forms.IntegerField(label=gettext_lazy("From version"), min_value=1, max_value=2**31 - 1)
+    new = forms.IntegerField(label=gettext_lazy("to version"), min_value=1, max_value=2**31 - 1)
+
+    def __init__(self, *args: Any, bot: Bot, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.bot = bot
+
+    def clean(self) -> dict[str, Any]:
+        """Put the versions in the place of their numbers."""
+        super().clean()
+        numbers = {field: self.cleaned_data.get(field) for field in ("old", "new")}
+        wanted = self.bot.versions.select_related("source").filter(number__in=[n for n in numbers.values() if n])
+        found = {version.number: version for version in wanted}
+        for field, number in numbers.items():
+            if number is not None and number not in found:
+                self.add_error(
+                    field, _("There is no version %(number)d of %(bot)s.") % {"number": number, "bot": self.bot}
+                )
+            elif number is not None:
+                self.cleaned_data[field] = found[number]
+        return self.cleaned_data
 
 
 class AboutForm(forms.ModelForm[Bot]):

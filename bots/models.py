@@ -1,12 +1,57 @@
 """What is stored of bots: names, owners, immutable versions, and the operator's switches."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from bots.names import name_key
+
+NOTE_MAX = 200
+Row = TypeVar("Row", bound=models.Model)
+
+
+class Immutable(Exception):
+    """Something tried to change what never changes of an upload."""
+
+
+class OnceWritten(models.QuerySet[Row]):
+    """Rows of which `FIXED` columns are written once, by whatever path of the ORM."""
+
+    def update(self, **values: Any) -> int:
+        _refuse_change(self.model, values)
+        return super().update(**values)
+
+    def bulk_create(self, objs: Iterable[Row], *args: Any, **options: Any) -> list[Row]:
+        if options.get("update_conflicts"):
+            _refuse_change(self.model, options.get("update_fields") or ())
+        return super().bulk_create(objs, *args, **options)
+
+
+def _refuse_change(model: type[models.Model], names: Iterable[str]) -> None:
+    fixed: frozenset[str] = model.FIXED  # type: ignore[attr-defined]
+    if changed := sorted(fixed & set(names)):
+        raise Immutable(f"expected no change of what was uploaded: {model.__name__} {', '.join(changed)}")
+
+
+class WrittenOnce(models.Model):
+    """A row that is inserted whole; afterwards `save` takes the names of the columns that may change."""
+
+    FIXED: ClassVar[frozenset[str]] = frozenset()
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **options: Any) -> None:
+        """Insert the row, or store the columns that are named. Immutable if one of them is fixed, or none is named."""
+        if self._state.adding:
+            # Without this, a row made by hand under a key in use would be an update.
+            options["force_insert"] = True
+        else:
+            _refuse_change(type(self), self.FIXED if update_fields is None else update_fields)
+        super().save(*args, update_fields=update_fields, **options)
 
 
 class Bot(models.Model):
@@ -20,6 +65,15 @@ class Bot(models.Model):
     name_key = models.CharField(max_length=300, unique=True, editable=False)
     slug = models.SlugField(max_length=40, unique=True)
     about = models.CharField(_("about"), max_length=280, blank=True)
+    # The version that its owner wants to play; without one the newest that may does (versions.playing).
+    chosen = models.ForeignKey(
+        "BotVersion",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        verbose_name=_("chosen version"),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -34,15 +88,21 @@ class Bot(models.Model):
         super().save(*args, **kwargs)
 
 
-class Source(models.Model):
+class Source(WrittenOnce):
     """One uploaded file by its content; private to its owner, shared by versions that are the same."""
+
+    FIXED = frozenset({"sha256", "data"})
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     data = models.BinaryField()
 
+    objects: ClassVar[models.Manager[Self]] = OnceWritten["Source"].as_manager()
 
-class BotVersion(models.Model):
+
+class BotVersion(WrittenOnce):
     """An immutable version of a bot. It may be rated once its trial match has passed."""
+
+    FIXED = frozenset({"bot", "bot_id", "number", "source", "source_id", "file_name", "size", "note"})
 
     class State(models.TextChoices):
         TRIAL = "trial", _("trial to come")
@@ -55,9 +115,12 @@ class BotVersion(models.Model):
     source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="versions")
     file_name = models.CharField(max_length=100)
     size = models.PositiveIntegerField()
+    note = models.CharField(_("note"), max_length=NOTE_MAX, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.TRIAL)
     state_note = models.CharField(max_length=200, blank=True)
     uploaded_at = models.DateTimeField(auto_now_add=True)
+
+    objects: ClassVar[models.Manager[Self]] = OnceWritten["BotVersion"].as_manager()
 
     class Meta:
         ordering = ["bot", "-number"]

@@ -36,9 +36,14 @@ def left_s(within_s: int) -> int:
     return within_s - int(time()) % within_s
 
 
+def upload_tries() -> int:
+    """Return how often one person may try to upload within an hour."""
+    return max(UPLOAD_TRIES_PER_HOUR, settings.UPLOADS_PER_DAY)
+
+
 def may_try_upload(user_id: int | None) -> bool:
     """Count a try to upload, whatever becomes of it: checking a file is work, too."""
-    return may("uploads", user_id, most=max(UPLOAD_TRIES_PER_HOUR, settings.UPLOADS_PER_DAY), within_s=HOUR_S)
+    return may("uploads", user_id, most=upload_tries(), within_s=HOUR_S)
 
 
 def too_often(request: HttpRequest, *, within_s: int) -> HttpResponse:

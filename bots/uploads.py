@@ -6,57 +6,27 @@ compiler can be made to eat memory or to overflow its stack. Never imports Djang
 are marked for translation by `_` and can be translated from `UploadError.template`.
 """
 
+import codecs
 import hashlib
 import io
 import json
-import re
-import stat
+import os
 import subprocess
 import sys
 import tokenize
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from bots.sandbox.launcher import PYTHON
+from bots.archives import is_archive, read_archive
+from bots.sandbox.runtime import read_variables
+from bots.upload_rules import ENTRY, MAX_BYTES, SOURCE_MAX, UploadError, _, require_size
 
-ENTRY = "bot.py"
-KIB = 1024
-SOURCE_MAX = 256 * KIB
-# Nothing larger than this needs to be read at all.
-MAX_BYTES = 1024 * KIB
-UNPACKED_MAX = 4096 * KIB
-MEMBERS_MAX = 100
-DEPTH_MAX = 6
-NAME_MAX = 120
-CHECK_S = 10
+__all__ = ["Upload", "UploadError", "check_upload", "is_archive", "size_limit", "unpack"]
 
-NAME_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
-# Compiled code and hooks of the interpreter: nobody can read the one, the other has no use here.
-REFUSED_SUFFIXES = frozenset({".pyc", ".pyo", ".so", ".pyd", ".dll", ".dylib", ".exe", ".pth", ".egg", ".whl", ".zip"})
-REFUSED_NAMES = frozenset({"__pycache__", "sitecustomize.py", "usercustomize.py"})
-ZIP_START = b"PK\x03\x04"
-ENCRYPTED = 0x1
-
-
-def _(text: str) -> str:
-    """Mark a text for translation; whoever shows it translates it."""
-    return text
-
-
-class UploadError(Exception):
-    """Why an upload is refused: a sentence for its owner, and the place in the source if there is one.
-
-    `str(error)` is `template % params`; `line` and `column` count from 1.
-    """
-
-    def __init__(self, template: str, *, line: int | None = None, column: int | None = None, **params: object) -> None:
-        self.template, self.params = template, {**params, "line": line, "column": column}
-        self.message = template % self.params
-        super().__init__(self.message)
-        self.line, self.column = line, column
+# The child has 8 s of CPU; a busy machine must not make a sound source look too complex.
+CHECK_S = 40
+BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
 @dataclass(frozen=True)
@@ -74,15 +44,13 @@ def check_upload(filename: str, data: bytes) -> Upload:
     Raises:
         UploadError: it is not acceptable; the message says what to mend.
     """
-    suffix = PurePosixPath(filename).suffix.lower()
-    if suffix not in (".py", ".zip"):
-        raise UploadError(_("Send a .py file, or a .zip with a bot.py in it."))
-    if (suffix == ".zip") != data.startswith(ZIP_START):
-        raise UploadError(_("The content of the file is not what its name says."))
+    _require_kind(filename, data)
     files = unpack(data)
     sources = {name: content for name, content in files.items() if name.endswith(".py")}
     for name, source in sources.items():
         _require_text(name, source)
+    if not sources[ENTRY].removeprefix(codecs.BOM_UTF8).strip():
+        raise UploadError(_("%(name)s is empty: there is no bot in it."), name=ENTRY)
     _require_syntax(sources)
     return Upload(files, hashlib.sha256(data).hexdigest(), len(data))
 
@@ -93,169 +61,122 @@ def unpack(data: bytes) -> dict[str, bytes]:
     Raises:
         UploadError: too large, or no archive that can be taken.
     """
-    if data.startswith(ZIP_START):
-        return _unpack_zip(data)
-    _require_size(ENTRY, len(data))
+    if is_archive(data):
+        return read_archive(data)
+    require_size(ENTRY, len(data))
     return {ENTRY: data}
+
+
+def size_limit(filename: str) -> int:
+    """Return how many bytes a file of this name may have, as it is sent."""
+    return MAX_BYTES if _suffix(filename) == ".zip" else SOURCE_MAX
+
+
+def _suffix(filename: str) -> str:
+    return PurePosixPath(filename).suffix.lower()
+
+
+def _require_kind(filename: str, data: bytes) -> None:
+    suffix = _suffix(filename)
+    if suffix not in (".py", ".zip"):
+        raise UploadError(_("Send a .py file, or a .zip with a bot.py at its root."))
+    if suffix == ".py" and is_archive(data):
+        raise UploadError(_("This is a zip archive, though its name ends in .py. Let its name end in .zip."))
+    if suffix == ".zip" and not data:
+        raise UploadError(_("The file is empty, not even an archive. Pack bot.py into it."))
+    if suffix == ".zip" and not is_archive(data):
+        raise UploadError(
+            _("This is not a zip archive, though its name ends in .zip. A Python file's name ends in .py.")
+        )
 
 
 # Sources
 
 
-def _require_size(name: str, size: int) -> None:
-    if size > SOURCE_MAX:
-        raise UploadError(_("%(name)s is too large: at most %(most)d KiB."), name=name, most=SOURCE_MAX // KIB)
-
-
 def _require_text(name: str, source: bytes) -> None:
     """Refuse a source that is not UTF-8, says that it is something else, or holds a NUL."""
-    if b"\0" in source:
-        line = source.count(b"\n", 0, source.index(b"\0")) + 1
-        raise UploadError(_("%(name)s holds a NUL character."), name=name, line=line)
+    if source.startswith(BYTE_ORDER_MARKS):
+        raise UploadError(_("%(name)s is UTF-16 or UTF-32 text. Save it as UTF-8."), name=name, line=1, source=source)
+    if (at := source.find(b"\0")) >= 0:
+        line, column = _place(source, at)
+        raise UploadError(_("%(name)s holds a NUL character."), name=name, line=line, column=column, source=source)
     try:
         source.decode()
     except UnicodeDecodeError as error:
-        start = source.rfind(b"\n", 0, error.start) + 1
-        line = source.count(b"\n", 0, error.start) + 1
-        column = len(source[start : error.start].decode()) + 1
+        line, column = _place(source, error.start)
         raise UploadError(
             _("%(name)s is not UTF-8 text: see byte %(byte)d. Save it as UTF-8."),
             name=name,
             byte=error.start,
             line=line,
             column=column,
+            source=source,
         ) from error
     try:
         encoding, _lines = tokenize.detect_encoding(io.BytesIO(source).readline)
     except SyntaxError as error:
-        raise UploadError(_("%(name)s names an encoding that is not known."), name=name, line=1) from error
+        raise UploadError(
+            _("%(name)s names an encoding that is not known. Save it as UTF-8."), name=name, line=1, source=source
+        ) from error
     if encoding not in ("utf-8", "utf-8-sig"):
         raise UploadError(
             _("%(name)s says that its encoding is %(encoding)s. Save it as UTF-8."),
             name=name,
             encoding=encoding,
             line=1,
+            source=source,
         )
 
 
-# Reads names and sizes, then the sources; compiles them, and never runs any.
+def _place(source: bytes, at: int) -> tuple[int, int]:
+    """Return line and column, from 1 and in characters, of a byte of a source."""
+    before = io.StringIO(source[:at].decode(errors="replace"), newline=None).read()
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+# Reads names and sizes, then the sources; compiles them, and never runs any. Says which it begins, and what it finds.
 CHECKER = """
 import json, resource, sys
 for limit, value in (("AS", 512 << 20), ("CPU", 8), ("FSIZE", 0), ("CORE", 0), ("NOFILE", 16)):
     resource.setrlimit(getattr(resource, "RLIMIT_" + limit), (value, value))
 for name, size in json.loads(sys.stdin.buffer.readline()):
+    print(json.dumps(name), flush=True)
     try:
         compile(sys.stdin.buffer.read(size), name, "exec", dont_inherit=True)
     except SyntaxError as error:
-        print(json.dumps([name, error.msg, error.lineno, max(1, error.offset or 1)]))
+        print(json.dumps([error.msg, error.lineno or 1, max(1, error.offset or 1)]))
         break
     except (MemoryError, RecursionError, OverflowError, ValueError) as error:
-        print(json.dumps([name, None, None, None]))
-        break
-else:
-    print("[]")
+        sys.exit(1)
 """
 
 
 def _require_syntax(sources: Mapping[str, bytes]) -> None:
     """Compile in a child with limits, by the interpreter that will run it where that is installed."""
-    python = PYTHON if Path(PYTHON).exists() else sys.executable
+    python = read_variables(os.environ)[0]
+    python = python if Path(python).exists() else sys.executable
     head = json.dumps([[name, len(source)] for name, source in sources.items()]).encode() + b"\n"
     command = [python, "-I", "-S", "-B", "-W", "ignore", "-X", "utf8", "-c", CHECKER]
-    too_complex = _("%(name)s is too deeply nested, or too complex to be compiled.")
     try:
         done = subprocess.run(command, input=head + b"".join(sources.values()), capture_output=True, timeout=CHECK_S)
+        said, is_done = done.stdout, done.returncode == 0
     except subprocess.TimeoutExpired as error:
-        raise UploadError(too_complex, name=ENTRY) from error
-    if done.returncode != 0:
+        said, is_done = error.stdout or b"", False
+    said_lines = [json.loads(line) for line in said.splitlines()]
+    if not said_lines:
+        raise RuntimeError("expected the checker of sources to start: it said nothing")
+    found = said_lines.pop()
+    if not is_done:
         # The compiler itself overflowed its stack, or ran into a limit.
-        raise UploadError(too_complex, name=ENTRY)
-    found = json.loads(done.stdout)
-    if not found:
+        raise UploadError(_("%(name)s is too deeply nested, or too complex to be compiled."), name=found)
+    if isinstance(found, str):
         return
-    name, message, line, column = found
-    if message is None:
-        raise UploadError(too_complex, name=name)
+    name, (message, line, column) = said_lines[-1], found
     raise UploadError(
         _("Syntax error in %(name)s, line %(line)s, column %(column)s: %(message)s"),
         name=name,
         message=message,
         line=line,
         column=column,
+        source=sources[name],
     )
-
-
-# Archives
-
-
-def _unpack_zip(data: bytes) -> dict[str, bytes]:
-    if len(data) > MAX_BYTES:
-        raise UploadError(_("The archive is too large: at most %(most)d KiB are allowed."), most=MAX_BYTES // KIB)
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = [member for member in archive.infolist() if _is_file(member)]
-            _require_distinct([member.filename for member in members])
-            return _read_members(archive, members)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
-        raise UploadError(_("The archive is damaged.")) from error
-
-
-def _is_file(member: zipfile.ZipInfo) -> bool:
-    """Say whether a member is a file to unpack; refuse whatever is neither that nor a folder."""
-    # `filename` ends at a NUL and has its separators changed; what the archive says is here.
-    name = member.orig_filename
-    is_folder = name.endswith("/")
-    _require_name(name.removesuffix("/"))
-    kind = stat.S_IFMT(member.external_attr >> 16)
-    if kind not in (0, stat.S_IFDIR if is_folder else stat.S_IFREG):
-        raise UploadError(_("%(name)s is a link or a device. Put plain files into the archive."), name=name)
-    if member.flag_bits & ENCRYPTED:
-        raise UploadError(_("%(name)s is encrypted."), name=name)
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise UploadError(_("%(name)s is compressed in a way that is not supported; use deflate."), name=name)
-    return not is_folder
-
-
-def _require_name(name: str) -> None:
-    parts = name.split("/")
-    is_plain = all(NAME_PART.fullmatch(part) for part in parts)
-    if not is_plain or len(parts) > DEPTH_MAX or len(name) > NAME_MAX:
-        raise UploadError(
-            _("%(name)s is no name for a bot's file: use letters, digits, _, - and . and stay inside the archive."),
-            name=ascii(name[:NAME_MAX])[1:-1],
-        )
-    for part in parts:
-        if part.lower() in REFUSED_NAMES or PurePosixPath(part.lower()).suffix in REFUSED_SUFFIXES:
-            raise UploadError(_("%(name)s: leave compiled files and start-up hooks out."), name=name)
-
-
-def _require_distinct(names: list[str]) -> None:
-    """Refuse names that repeat, differ by case only, or are a file here and a folder there."""
-    if len(names) > MEMBERS_MAX:
-        raise UploadError(_("The archive holds too many files: at most %(most)d are allowed."), most=MEMBERS_MAX)
-    seen: set[str] = set()
-    for name in names:
-        if name.lower() in seen:
-            raise UploadError(_("%(name)s is in the archive twice, or differs by case only."), name=name)
-        seen.add(name.lower())
-    folders = {str(parent).lower() for name in names for parent in PurePosixPath(name).parents}
-    if clash := seen & folders:
-        raise UploadError(_("%(name)s is both a file and a folder."), name=min(clash))
-    if ENTRY not in names:
-        raise UploadError(_("The archive has no bot.py at its top."))
-
-
-def _read_members(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> dict[str, bytes]:
-    """Unpack into memory, never trusting a size that the archive states."""
-    files, left = {}, UNPACKED_MAX
-    for member in members:
-        most = min(left, SOURCE_MAX) if member.filename.endswith(".py") else left
-        with archive.open(member) as file:
-            content = file.read(most + 1)
-        if member.filename.endswith(".py"):
-            _require_size(member.filename, len(content))
-        left -= len(content)
-        if left < 0:
-            raise UploadError(_("The archive unpacks to more than %(most)d KiB."), most=UNPACKED_MAX // KIB)
-        files[member.filename] = content
-    return files

@@ -18,18 +18,21 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.core.files import File
 from django.db import IntegrityError, transaction
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import BooleanField, Case, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.timesince import timeuntil
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from bots.models import Bot, BotVersion, Source, Switch
+from bots.models import NOTE_MAX, Bot, BotVersion, Source, Switch
 from bots.names import RESERVED, name_key
+from bots.rates import upload_tries
 from bots.signals import version_uploaded
 from bots.switches import pause_note
-from bots.uploads import ENTRY, SOURCE_MAX, Upload, UploadError, check_upload
+from bots.upload_rules import DEPTH_MAX, ENTRY, KIB, MAX_BYTES, MEMBERS_MAX, SOURCE_MAX, UNPACKED_MAX
+from bots.upload_rules import NAME_MAX as PATH_MAX
+from bots.uploads import Upload, UploadError, check_upload, size_limit
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +60,14 @@ class NameRefused(Refusal):
     """The name is not one, or looks like somebody else's."""
 
 
+class NoteRefused(Refusal):
+    """The note is too long."""
+
+
+class NotActivated(Refusal):
+    """The version may not play, so it is not made the one that does."""
+
+
 class Unchanged(Refusal):
     """The file is the newest version's; `version` is that one."""
 
@@ -66,10 +77,13 @@ class Unchanged(Refusal):
         super().__init__(text % {"number": version.number})
 
 
-def add_version(owner: Any, *, name: str = "", bot: Bot | None = None, file_name: str, data: bytes) -> BotVersion:
+def add_version(
+    owner: Any, *, name: str = "", bot: Bot | None = None, file_name: str, data: bytes, note: str = ""
+) -> BotVersion:
     """Store `data` as the first version of a new bot called `name`, or as the next version of `bot`.
 
-    The version is in state `trial`; `version_uploaded` is sent once it is committed.
+    `note` is what its owner tells everybody of it. The version is in state `trial`; `version_uploaded` is sent once
+    it is committed.
 
     Raises:
         UploadError: the file will not do; it says why, and for a syntax error where.
@@ -78,10 +92,11 @@ def add_version(owner: Any, *, name: str = "", bot: Bot | None = None, file_name
     """
     if bot is not None and bot.owner_id != owner.pk:
         raise PermissionDenied("expected a bot of the uploader's own")
-    if note := pause_note(Switch.Name.UPLOADS):
-        raise PausedError(note)
+    if pause := pause_note(Switch.Name.UPLOADS):
+        raise PausedError(pause)
     name = clean_name(name, owner) if bot is None else ""
-    upload = check_source(file_name, data)
+    note = clean_note(note)
+    upload = check_upload(file_name, data)
     with transaction.atomic():
         # Locking the owner makes his uploads queue, so that two at once cannot both take the last place of
         # the quota, nor the same number.
@@ -89,17 +104,10 @@ def add_version(owner: Any, *, name: str = "", bot: Bot | None = None, file_name
         _check_quota(owner)
         if bot is None:
             bot = _create_bot(owner, name)
-        version = _create_version(bot, upload, file_name=file_name, data=data)
+        version = _create_version(bot, upload, file_name=file_name, data=data, note=note)
         transaction.on_commit(partial(version_uploaded.send_robust, sender=BotVersion, version_id=version.pk))
     logger.info("version uploaded bot=%s number=%s size=%s", bot.slug, version.number, version.size)
     return version
-
-
-def check_source(file_name: str, data: bytes) -> Upload:
-    """Return what `uploads` makes of one Python file. UploadError for anything else."""
-    if not file_name.lower().endswith(".py"):
-        raise UploadError(_("Please upload one Python file; its name ends in .py."))
-    return check_upload(file_name, data)
 
 
 def read_file(file: "File[bytes]") -> bytes:
@@ -108,12 +116,10 @@ def read_file(file: "File[bytes]") -> bytes:
     Raises:
         UploadError: it is so large that it is not even read.
     """
-    if file.size > SOURCE_MAX:
-        raise UploadError(
-            _("%(name)s is too large: at most %(most)d KiB."),
-            name=shown_file_name(file.name or ""),
-            most=SOURCE_MAX // 1024,
-        )
+    most = size_limit(file.name or "")
+    if file.size > most:
+        name = shown_file_name(file.name or "")
+        raise UploadError(_("%(name)s is too large: at most %(most)d KiB."), name=name, most=most // KIB)
     content: bytes = file.read()
     return content
 
@@ -128,8 +134,11 @@ def shown_file_name(file_name: str) -> str:
 def error_text(error: UploadError, file_name: str) -> str:
     """Return what is wrong with a file, in the reader's language, with the file's own name and the place."""
     params = dict(error.params)
-    if params.get("name") == ENTRY:
+    # In an archive bot.py is a file of its own; alone, it is whatever its owner calls it.
+    if params.get("name") == ENTRY and not file_name.lower().endswith(".zip"):
         params["name"] = shown_file_name(file_name)
+    if "what" in params:
+        params["what"] = _(str(params["what"]))
     text = _(error.template) % params
     if error.line is None or "%(line)" in error.template:
         return text
@@ -141,7 +150,8 @@ def error_text(error: UploadError, file_name: str) -> str:
 
 def clean_name(name: str, owner: Any) -> str:
     """Return a new bot's name as it will be shown. NameRefused if it is not one, or imitates a name in use."""
-    name = " ".join(unicodedata.normalize("NFKC", name).split())
+    # Compatibility forms make a name longer or shorter, but not many times.
+    name = " ".join(unicodedata.normalize("NFKC", name[: 10 * NAME_MAX]).split())
     if not NAME_MIN <= len(name) <= NAME_MAX:
         raise NameRefused(_("A bot's name has 2 to 32 characters."))
     if not re.fullmatch(r"[^\W_][\w .'’-]*", name):
@@ -161,29 +171,101 @@ def clean_name(name: str, owner: Any) -> str:
     return name
 
 
+def clean_note(note: str) -> str:
+    """Return a version's note as it is stored: one line, without NUL. NoteRefused if it is too long."""
+    note = " ".join(note.replace("\0", "").split())
+    if len(note) > NOTE_MAX:
+        text = _("A note has at most %(most)d characters; this one has %(count)d.")
+        raise NoteRefused(text % {"most": NOTE_MAX, "count": len(note)})
+    return note
+
+
+def limit_sentences() -> list[str]:
+    """Return what an upload may be like and how often, in sentences, from the figures that are enforced."""
+    source, archive = {"size": SOURCE_MAX // KIB}, {"size": MAX_BYTES // KIB, "files": MEMBERS_MAX}
+    paths = {"path": PATH_MAX, "depth": DEPTH_MAX}
+    unpacked = {"unpacked": UNPACKED_MAX // KIB, "size": SOURCE_MAX // KIB}
+    return [
+        _("One .py file of at most %(size)d KiB, in UTF-8.") % source,
+        _("Or a .zip of at most %(size)d KiB with bot.py at its root and at most %(files)d files and folders.")
+        % archive,
+        _("It unpacks to at most %(unpacked)d KiB; a .py in it has at most %(size)d KiB.") % unpacked,
+        _("File names in it: letters, digits, _, - and . up to %(path)d characters and %(depth)d levels.") % paths,
+        _("Nothing compiled, no links, no password, no archive in the archive."),
+        _("At most %(count)d versions in 24 hours, and %(tries)d tries in an hour.")
+        % {"count": settings.UPLOADS_PER_DAY, "tries": upload_tries()},
+    ]
+
+
+# Which version plays
+
+
+def playing(bot: str) -> QuerySet[BotVersion]:
+    """Return the versions that may be rated of the bot that an outer query calls `bot`, first the one that plays.
+
+    That is the one its owner chose, as long as it may, and otherwise the newest. A suspended person's bots have
+    none: they play no more, and their entries wait.
+    """
+    of_active = Q(bot__owner=None) | Q(bot__owner__is_active=True)
+    chosen_first = Case(When(bot__chosen=F("pk"), then=0), default=1)
+    versions = BotVersion.objects.filter(of_active, bot=OuterRef(bot), state=BotVersion.State.READY)
+    return versions.order_by(chosen_first, "-number")
+
+
 def playable(bot: Bot) -> BotVersion | None:
-    """Return the newest version of `bot` that may be rated, or None."""
+    """Return the version of `bot` that plays, or None."""
     return playable_versions([bot.pk]).get(bot.pk)
 
 
 def playable_versions(bot_ids: Iterable[int]) -> dict[int, BotVersion]:
-    """Return by bot id the newest version that may be rated; bots without one are left out. One query.
+    """Return by bot id the version that plays; bots without one are left out. One query."""
+    return _first(bot_ids, playing("bot"))
 
-    A suspended person's bots have none: they play no more, and their entries wait.
-    """
-    of_active = Q(bot__owner=None) | Q(bot__owner__is_active=True)
-    return _newest(bot_ids, of_active, state=BotVersion.State.READY)
+
+def with_active(versions: QuerySet[BotVersion]) -> QuerySet[BotVersion]:
+    """Add to each version `is_active`: whether it is the one of its bot that plays. No query of its own."""
+    plays = Case(
+        When(pk=Subquery(playing("bot").values("pk")[:1]), then=Value(True)),
+        default=Value(False),
+        output_field=BooleanField(),
+    )
+    return versions.annotate(is_active=plays)
 
 
 def newest_versions(bot_ids: Iterable[int]) -> dict[int, BotVersion]:
     """Return by bot id the newest version, whatever its state. One query."""
-    return _newest(bot_ids)
+    return _first(bot_ids, BotVersion.objects.filter(bot=OuterRef("bot")).order_by("-number"))
 
 
-def _newest(bot_ids: Iterable[int], *conditions: Q, **values: Any) -> dict[int, BotVersion]:
-    newest = BotVersion.objects.filter(*conditions, bot=OuterRef("bot"), **values).order_by("-number").values("pk")[:1]
-    versions = BotVersion.objects.filter(bot__in=list(bot_ids), pk=Subquery(newest))
+def _first(bot_ids: Iterable[int], of_bot: QuerySet[BotVersion]) -> dict[int, BotVersion]:
+    versions = BotVersion.objects.filter(bot__in=list(bot_ids), pk=Subquery(of_bot.values("pk")[:1]))
     return {version.bot_id: version for version in versions}
+
+
+def activate(owner: Any, version: BotVersion) -> None:
+    """Let `version` be the one of its bot that plays, from the next pairing on.
+
+    An older one then stays until its owner activates another. Activating the newest that may play ends that: later
+    ones take over again as they pass their trials.
+
+    Raises:
+        PermissionDenied: the version is not the owner's.
+        NotActivated: it may not play.
+    """
+    if version.bot.owner_id is None or version.bot.owner_id != owner.pk:
+        raise PermissionDenied("expected a version of the user's own bot")
+    ready = BotVersion.objects.filter(bot=version.bot_id, state=BotVersion.State.READY).order_by("-number")
+    numbers = list(ready.values_list("number", flat=True)[:1])
+    if not ready.filter(pk=version.pk).exists():
+        version.refresh_from_db(fields=["state"])
+        text = _("Version %(number)d was not activated: it is “%(state)s”, and only a version that is ready may play.")
+        raise NotActivated(text % {"number": version.number, "state": version.get_state_display()})
+    chosen = None if numbers == [version.number] else version
+    Bot.objects.filter(pk=version.bot_id).update(chosen=chosen)
+    logger.info("version activated bot=%s number=%s stays=%s", version.bot.slug, version.number, chosen is not None)
+
+
+# Storing
 
 
 def _check_quota(owner: Any) -> None:
@@ -217,7 +299,7 @@ def _free_slug(name: str) -> str:
     return f"{slug}-{secrets.token_hex(3)}"
 
 
-def _create_version(bot: Bot, upload: Upload, *, file_name: str, data: bytes) -> BotVersion:
+def _create_version(bot: Bot, upload: Upload, *, file_name: str, data: bytes, note: str) -> BotVersion:
     newest = bot.versions.order_by("-number").first()
     if newest is not None and newest.source_id == upload.sha256:
         raise Unchanged(newest)
@@ -227,4 +309,5 @@ def _create_version(bot: Bot, upload: Upload, *, file_name: str, data: bytes) ->
         source=source,
         file_name=shown_file_name(file_name),
         size=upload.size,
+        note=note,
     )

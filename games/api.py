@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from bots.api import SLUG, Refused, own_bot
+from games.dispatch import place_in_queue
 from games.models import Match, Seat
 from games.replay import record
 from games.sight import visible_matches
@@ -79,6 +80,9 @@ class TrialSerializer(serializers.Serializer[dict[str, Any]]):
 
     match = serializers.CharField(source="match.code")
     state = serializers.CharField(source="match.state")
+    queue_place = serializers.IntegerField(
+        allow_null=True, help_text="How many matches are played up to and with this one; null if it does not wait."
+    )
     fault = serializers.CharField(help_text="The fault's kind, or empty.")
     fault_detail = serializers.CharField(help_text="What was seen when the bot faulted.")
     stderr = serializers.CharField(help_text="What the bot wrote to its log, capped.")
@@ -132,6 +136,7 @@ class TrialView(APIView):
             TrialSerializer(
                 {
                     "match": seat.match,
+                    "queue_place": place_in_queue(seat.match),
                     "fault": seat.fault,
                     "fault_detail": log.fault_detail if log else "",
                     "stderr": log.stderr if log else "",

@@ -16,7 +16,7 @@ from rest_framework.throttling import SimpleRateThrottle
 
 from bots import rates
 from bots.models import Bot, BotVersion, Switch
-from bots.uploads import SOURCE_MAX
+from bots.upload_rules import SOURCE_MAX
 from bots.versions import add_version
 from games.matches import create_match
 from games.models import Match, Seat, SeatLog
@@ -208,7 +208,8 @@ def test_versions_before_their_trial_are_their_owners_only(anybody: APIClient, a
         assert [one["number"] for one in results(client.get(address))] == [1]
         assert client.get(address + "2/").status_code == 404
         shown = client.get(address + "1/").json()
-        assert {shown[key] for key in ("sha256", "size", "file_name", "state_note")} == {None}
+        assert {shown[key] for key in ("file_name", "state_note")} == {None}
+        assert (shown["sha256"], shown["size"]) == (ready.source_id, ready.size)
     assert program(ada).get(address + "2/").json()["file_name"] == "plan.py"
 
 
@@ -220,6 +221,7 @@ def test_trial_and_log_are_their_owners_only(anybody: APIClient, ada: Any, ben: 
     assert told == {
         "match": match.code,
         "state": "finished",
+        "queue_place": None,
         "fault": "timeout",
         "fault_detail": "SECRET detail",
         "stderr": "SECRET stderr",
@@ -306,7 +308,7 @@ def test_syntax_error_says_line_and_column(ada: Any) -> None:
         ({"name": "аda", "source": "x = 1"}, "name", "A person goes by this name"),
         ({"name": "Mim", "source": "x = '\0'"}, "upload", "NUL"),
         ({"name": "Mim", "file": file(b"\xff")}, "upload", "not UTF-8 text: see byte 0"),
-        ({"name": "Mim", "file": file(name="bot.txt")}, "upload", "ends in .py"),
+        ({"name": "Mim", "file": file(name="bot.txt")}, "upload", "Send a .py file"),
         ({"name": "Mim", "file": file(b"#" * (SOURCE_MAX + 1))}, "upload", "too large"),
         ({"name": "Mim", "source": "#" * (SOURCE_MAX + 1)}, "upload", "too large"),
     ],
@@ -605,7 +607,7 @@ def test_answers_are_as_the_schema_describes_them(anybody: APIClient, ada: Any) 
     seen = 0
     gaps = {"bot": ["mim"], "number": ["1"], "id": [own.pk, house.pk]}
     for path, operations in described["paths"].items():
-        if "get" not in operations or path.endswith(("/record/", "/schema/")):
+        if "get" not in operations or path.endswith(("/record/", "/schema/", "/source/")):
             continue
         slugs = {"slug": ["two"] if "/ladders/" in path else [version.bot.slug]}
         codes = {"code": list(Match.objects.values_list("code", flat=True))}

@@ -54,6 +54,7 @@ class Migration(migrations.Migration):
                 ('number', models.PositiveIntegerField()),
                 ('file_name', models.CharField(max_length=100)),
                 ('size', models.PositiveIntegerField()),
+                ('note', models.CharField(blank=True, max_length=200, verbose_name='note')),
                 ('state', models.CharField(choices=[('trial', 'trial to come'), ('ready', 'ready'), ('failed', 'trial failed'), ('set_aside', 'set aside')], default='trial', max_length=10)),
                 ('state_note', models.CharField(blank=True, max_length=200)),
                 ('uploaded_at', models.DateTimeField(auto_now_add=True)),
@@ -64,5 +65,10 @@ class Migration(migrations.Migration):
                 'ordering': ['bot', '-number'],
                 'constraints': [models.UniqueConstraint(fields=('bot', 'number'), name='bots_version_number_once')],
             },
+        ),
+        migrations.AddField(
+            model_name='bot',
+            name='chosen',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='bots.botversion', verbose_name='chosen version'),
         ),
     ]

@@ -2,35 +2,14 @@
 
 import hashlib
 import io
-import stat
-import struct
 import zipfile
+from typing import Any
 
 import pytest
 
-from bots.uploads import MAX_BYTES, MEMBERS_MAX, SOURCE_MAX, UNPACKED_MAX, UploadError, check_upload, unpack
-
-GOOD = b"import helper\nprint('hello')\n"
-
-
-def archive(*members: tuple[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", compression) as written:
-        for name, content in members:
-            written.writestr(name, content)
-    return file.getvalue()
-
-
-def member(name: str, mode: int, content: bytes = b"bot.py") -> bytes:
-    """Return an archive with a good bot and one member of this file mode."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as written:
-        written.writestr("bot.py", GOOD)
-        info = zipfile.ZipInfo(name)
-        info.create_system = 3
-        info.external_attr = mode << 16
-        written.writestr(info, content)
-    return file.getvalue()
+from bots.upload_rules import SOURCE_MAX
+from bots.uploads import UploadError, check_upload, unpack
+from tests.bots.archives import GOOD, Member, archive, raw
 
 
 def refusal(filename: str, data: bytes) -> UploadError:
@@ -44,7 +23,7 @@ def refusal(filename: str, data: bytes) -> UploadError:
     "source",
     [
         GOOD,
-        b"",
+        b"# nothing but words\n",
         b"\xef\xbb\xbfx = 'with a byte order mark'\n",
         "# -*- coding: utf-8 -*-\nname = 'Sólrún'\n".encode(),
         b"x = 1\r\ny = 2\r\n",
@@ -69,9 +48,10 @@ def test_source_is_taken_byte_for_byte(source: bytes) -> None:
         (b"if 1:\n    x\n  y\n", 3, 4, "unindent does not match"),
         (b"return 1\n", 1, 1, "'return' outside function"),
         ("é = )\n".encode(), 1, 5, "unmatched ')'"),
-        (b"x = 1\ny = '\0'\n", 2, None, "holds a NUL character"),
+        (b"x = 1\ny = '\0'\n", 2, 6, "holds a NUL character"),
         (b"x = 1\ny = '\xc3\xa9 \xe9'\n", 2, 8, "is not UTF-8 text"),
-        ("x = 1\n".encode("utf-16"), None, None, "NUL"),
+        ("x = 1\n".encode("utf-16"), 1, None, "is UTF-16 or UTF-32 text"),
+        ("x = 1\n".encode("utf-16-be"), 1, 1, "holds a NUL character"),
         (b"# coding: latin-1\nx = 1\n", 1, None, "says that its encoding is iso-8859-1"),
         (b"#\n# vim: set fileencoding=utf-7 :\n", 1, None, "says that its encoding is utf-7"),
         (b"# coding: nonsense\n", 1, None, "names an encoding that is not known"),
@@ -108,16 +88,6 @@ def test_source_that_hurts_the_compiler_is_only_refused(source: bytes) -> None:
     assert "bot.py" in str(refusal("bot.py", source))
 
 
-@pytest.mark.parametrize("name", ["bot.txt", "bot", "bot.py.exe", "bot.tar.gz", ".py.pyc"])
-def test_other_kinds_of_file_are_refused(name: str) -> None:
-    assert str(refusal(name, GOOD)) == "Send a .py file, or a .zip with a bot.py in it."
-
-
-def test_name_must_not_lie_about_the_content() -> None:
-    for name, data in (("bot.py", archive(("bot.py", GOOD))), ("bot.zip", GOOD)):
-        assert str(refusal(name, data)) == "The content of the file is not what its name says."
-
-
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_archive_is_unpacked(compression: int) -> None:
     files = {
@@ -133,125 +103,66 @@ def test_archive_is_unpacked(compression: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "says"),
     [
-        *("../x.py", "a/../../x.py", "/etc/x.py", "//x", "./x.py", "a//b.py", "a/./b.py", "C:x.py", "a\\..\\x.py"),
-        *("x\n.py", "x\x1b[2J.py", ".hidden", "é.py", "con .py", "-x.py", "a/b/c/d/e/f/g.py", "n" * 130 + ".py", "~x"),
+        *((name, "leads out of the archive") for name in ("../x.py", "a/../../x.py", "a/..")),
+        *((name, "is an absolute path") for name in ("/etc/x.py", "//x", "C:x.py", "c:/x.py")),
+        *((name, "has a backslash") for name in ("a\\..\\x.py", "..\\x.py", "\\x.py", "C:\\x.py")),
+        *((name, "is too long a path") for name in ("a/b/c/d/e/f/g.py", "n" * 130 + ".py", "a/" * 60 + "x.py")),
+        *((name, "is no name") for name in ("./x.py", "a//b.py", "a/./b.py", "x\n.py", "x\x1b[2J.py", ".hidden")),
+        *((name, "is no name") for name in ("é.py", "con .py", "-x.py", "~x", "a/.b", "\u202ex.py", "x\x7f")),
+        *((name, "is compiled Python") for name in ("__pycache__/x", "a/__PYCACHE__/x.txt", "x.pyc", "x.PYC", "x.pyo")),
+        *((name, "is a compiled program") for name in ("x.so", "lib/x.SO", "x.pyd", "x.dll", "x.dylib", "x.exe")),
+        *((name, "how Python starts") for name in ("sitecustomize.py", "UserCustomize.py", "a/sitecustomize/x.py")),
+        *((name, "how Python starts") for name in ("x.pth", "a/X.PTH")),
+        *((name, "is an archive itself") for name in ("x.whl", "inner.zip", "a/x.egg")),
     ],
 )
-def test_name_that_could_leave_the_folder_or_deceive_is_refused(name: str) -> None:
+def test_name_that_could_leave_the_folder_or_deceive_or_harm_is_refused(name: str, says: str) -> None:
     error = refusal("bot.zip", archive(("bot.py", GOOD), (name, b"")))
-    assert "is no name for a bot's file" in str(error)
-    assert str(error).isprintable()
+    assert says in str(error)
+    assert str(error).isprintable() and len(str(error)) < 260
 
 
-def test_name_with_a_nul_is_refused() -> None:
-    data = archive(("bot.py", GOOD), ("helper.pyX", b"")).replace(b"helper.pyX", b"helper.py\0")
-    assert "is no name for a bot's file" in str(refusal("bot.zip", data))
+def test_zip64_that_python_writes_is_refused_in_words() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as written, written.open("bot.py", "w", force_zip64=True) as entry:
+        entry.write(GOOD)
+    assert "it is one thing in the table of contents and another" in str(refusal("bot.zip", file.getvalue()))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("__pycache__/bot.cpython-311.pyc", "__pycache__/x", "x.pyc", "x.PYC", "x.so", "lib/x.so", "x.pyd", "x.dll"),
-        *("sitecustomize.py", "usercustomize.py", "SiteCustomize.py", "x.pth", "x.whl", "inner.zip"),
-    ],
-)
-def test_compiled_files_and_hooks_are_refused(name: str) -> None:
-    error = refusal("bot.zip", archive(("bot.py", GOOD), (name, b"")))
-    assert str(error) == f"{name}: leave compiled files and start-up hooks out."
+def test_archive_written_as_a_stream_is_taken() -> None:
+    class Pipe(io.RawIOBase):
+        written = b""
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: Any) -> int:
+            self.written += bytes(data)
+            return len(data)
+
+    pipe = Pipe()
+    with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as written:
+        written.writestr("bot.py", GOOD)
+        written.writestr("data/x.bin", bytes(range(256)))
+    assert check_upload("bot.zip", pipe.written).files == {"bot.py": GOOD, "data/x.bin": bytes(range(256))}
 
 
-@pytest.mark.parametrize(
-    "mode",
-    [
-        stat.S_IFLNK | 0o777,
-        stat.S_IFCHR | 0o666,
-        stat.S_IFBLK | 0o666,
-        stat.S_IFIFO | 0o666,
-        stat.S_IFSOCK | 0o666,
-        stat.S_IFDIR,
-    ],
-    ids=["symlink", "character device", "block device", "fifo", "socket", "folder"],
-)
-def test_links_and_devices_are_refused(mode: int) -> None:
-    assert str(refusal("bot.zip", member("x.txt", mode))).startswith("x.txt is a link or a device.")
+def test_what_a_mac_adds_is_left_out() -> None:
+    data = raw(Member("bot.py", GOOD), Member("__MACOSX/._bot.py", b"\0\5"), Member("a/.DS_Store"), Member("a/", b""))
+    assert unpack(data) == {"bot.py": GOOD}
 
 
-def test_plain_mode_is_taken() -> None:
-    assert check_upload("bot.zip", member("x.txt", stat.S_IFREG | 0o777)).files["x.txt"] == b"bot.py"
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
-@pytest.mark.parametrize(
-    ("names", "says"),
-    [
-        (["x.txt", "x.txt"], "twice"),
-        (["x.txt", "X.TXT"], "twice"),
-        (["bot.PY"], "twice"),
-        (["a", "a/b.txt"], "both a file and a folder"),
-        (["A/b.txt", "a"], "both a file and a folder"),
-    ],
-)
-def test_names_that_clash_are_refused(names: list[str], says: str) -> None:
-    assert says in str(refusal("bot.zip", archive(("bot.py", GOOD), *((name, b"") for name in names))))
-
-
-@pytest.mark.parametrize("names", [[], ["main.py"], ["my/bot.py"], ["Bot.py"]], ids=str)
-def test_archive_without_its_entry_is_refused(names: list[str]) -> None:
-    data = archive(("x.txt", b""), *((name, GOOD) for name in names))
-    assert str(refusal("bot.zip", data)) == "The archive has no bot.py at its top."
-
-
-def test_zip_bomb_is_refused_unread() -> None:
-    bomb = archive(("bot.py", GOOD), ("zeros.bin", bytes(48 << 20)))
-    assert len(bomb) < MAX_BYTES
-    assert str(refusal("bot.zip", bomb)) == f"The archive unpacks to more than {UNPACKED_MAX >> 10} KiB."
-
-
-def test_bomb_of_many_members_is_refused() -> None:
-    parts = [(f"{number}.bin", bytes(UNPACKED_MAX // 4)) for number in range(6)]
-    assert "unpacks to more" in str(refusal("bot.zip", archive(("bot.py", GOOD), *parts)))
-
-
-def test_size_that_an_archive_states_is_not_believed() -> None:
-    data = bytearray(archive(("bot.py", GOOD), ("zeros.bin", bytes(8 << 20))))
-    size = struct.pack("<I", 8 << 20)
-    assert data.count(size) == 2
-    lying = bytes(data).replace(size, struct.pack("<I", 10))
-    assert str(refusal("bot.zip", lying)) in (
-        "The archive is damaged.",
-        f"The archive unpacks to more than {UNPACKED_MAX >> 10} KiB.",
-    )
-
-
-def test_archive_limits_are_named() -> None:
-    many = archive(("bot.py", GOOD), *((f"{number}.txt", b"") for number in range(MEMBERS_MAX)))
-    assert "at most 100" in str(refusal("bot.zip", many))
-    large = archive(("bot.py", GOOD), ("x.bin", bytes(MAX_BYTES)), compression=zipfile.ZIP_STORED)
-    assert str(refusal("bot.zip", large)) == "The archive is too large: at most 1024 KiB are allowed."
-    source = archive(("bot.py", b"#" * (SOURCE_MAX + 1)))
-    assert str(refusal("bot.zip", source)) == "bot.py is too large: at most 256 KiB."
-
-
-def test_every_source_of_an_archive_is_checked() -> None:
-    error = refusal("bot.zip", archive(("bot.py", GOOD), ("pack/deep.py", b"x = 1\nx = (\n")))
-    assert str(error) == "Syntax error in pack/deep.py, line 2, column 5: '(' was never closed"
-    assert "pack/deep.py holds a NUL" in str(refusal("bot.zip", archive(("bot.py", GOOD), ("pack/deep.py", b"\0"))))
-
-
-def test_odd_compression_and_encryption_are_refused() -> None:
-    for compression in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        assert "use deflate" in str(refusal("bot.zip", archive(("bot.py", GOOD), compression=compression)))
-    data = bytearray(archive(("bot.py", GOOD)))
-    data[data.index(b"PK\x01\x02") + 8] |= 1
-    assert str(refusal("bot.zip", bytes(data))) == "bot.py is encrypted."
+def test_source_that_hurts_the_compiler_is_named_in_an_archive() -> None:
+    data = archive(("bot.py", GOOD), ("a.py", b"x = 1\n"), ("deep.py", b"not " * 60_000 + b"1"), ("z.py", b"x = 1\n"))
+    assert str(refusal("bot.zip", data)).startswith("deep.py is too deeply nested")
 
 
 def test_damaged_archive_is_refused_and_nothing_else_happens() -> None:
     whole = archive(("bot.py", GOOD), ("data.bin", bytes(range(256)) * 20))
     for cut in range(4, len(whole), 7):
-        assert str(refusal("bot.zip", whole[:cut])) == "The archive is damaged."
+        assert "damaged" in str(refusal("bot.zip", whole[:cut]))
     for place in range(4, len(whole), 5):
         broken = bytearray(whole)
         broken[place] ^= 0xFF

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from bots.models import Bot, BotVersion, Source, Switch
 from bots.signals import version_uploaded
-from bots.uploads import SOURCE_MAX, UploadError
+from bots.upload_rules import SOURCE_MAX
+from bots.uploads import UploadError
 from bots.versions import (
     NameRefused,
     PausedError,
@@ -88,9 +89,9 @@ def test_upload_stands_even_if_a_listener_fails(ada: Any, django_capture_on_comm
 @pytest.mark.parametrize(
     ("file_name", "data", "told"),
     [
-        ("bot.txt", FIRST_BOT, "ends in .py"),
-        ("bot.zip", b"PK\x03\x04", "ends in .py"),
-        ("bot.py", b"PK\x03\x04 and more", "not what its name says"),
+        ("bot.txt", FIRST_BOT, "Send a .py file, or a .zip"),
+        ("bot.zip", b"PK\x03\x04", "is damaged"),
+        ("bot.py", b"PK\x03\x04 and more", "This is a zip archive"),
         ("bot.py", b"#" * (SOURCE_MAX + 1), "too large"),
         ("bot.py", b"x = '\xff'\n", "byte 5. Save it as UTF-8. It stands in line 1, column 6"),
         ("bot.py", b"x = 1\ny = '\0'\n", "line 2"),
