@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from bots.models import BotVersion
+from bots.models import Bot, BotVersion
 from games.findings import note
 from games.models import Finding, Match, Seat, SetAside
 
@@ -137,9 +137,11 @@ def close(versions: Q) -> int:
     return count
 
 
-def open_for(owner: Any) -> list[SetAside]:
-    """Return what an owner has still to be told, newest first, with versions and bots. One query."""
+def open_for(owner: Any, bot: Bot | None = None) -> list[SetAside]:
+    """Return what an owner has still to be told, of one bot or of all, newest first, with versions. One query."""
     asides = SetAside.objects.filter(version__bot__owner=owner, is_open=True)
+    if bot is not None:
+        asides = asides.filter(version__bot=bot)
     return list(asides.select_related("version__bot", "match").order_by("-set_at", "-pk"))
 
 

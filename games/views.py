@@ -14,11 +14,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from bots.models import BotVersion
 from bots.rates import MINUTE_S, too_often
+from bots.versions import with_active
+from games import asides, author_views, live, replay, tables
 from games import health as health_facts
-from games import live, replay, tables
+from games.debrief import Debrief, debrief
 from games.dispatch import place_in_queue
 from games.forms import DealForm, MoveForm, TableForm
-from games.models import Match, Seat, SeatLog
+from games.models import Match, Seat, SeatLog, SetAside
 from games.plain_rules import plain_rules
 from games.sight import visible_matches
 from games.tables import TableRefused
@@ -160,26 +162,38 @@ def _own_table(request: HttpRequest, code: str) -> Match:
 def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """How the trial of one of the reader's own versions goes or went, with the log."""
     found = get_object_or_404(
-        BotVersion.objects.select_related("bot"), bot__slug=slug, bot__owner=request.user, number=number
+        with_active(BotVersion.objects.select_related("bot")), bot__slug=slug, bot__owner=request.user, number=number
     )
-    seats = Seat.objects.filter(version=found, entrant=0, match__kind=Match.Kind.TRIAL).select_related("match")
+    trials = Seat.objects.filter(version=found, entrant=0, match__kind=Match.Kind.TRIAL)
+    seats = trials.select_related("match__record", "version", "bot")
     seat = seats.order_by("-match").first()
     match = seat.match if seat else None
+    aside = SetAside.objects.select_related("match").filter(version=found).first()
+    is_out = found.state in (BotVersion.State.FAILED, BotVersion.State.SET_ASIDE)
     context = {
         "version": found,
         "bot": found.bot,
-        "seat": seat,
         "match": match,
-        "log": SeatLog.objects.filter(seat=seat).first() if match and match.is_over else None,
-        "fault": _fault_of(seat) if seat else None,
+        "told": _told(seat),
+        "aside": author_views.aside_row(found, aside) if is_out else None,
+        "recent": _recent(found),
         "queue_place": place_in_queue(match) if match else None,
         "is_pending": found.state == BotVersion.State.TRIAL,
     }
     return render(request, "games/version.html", context)
 
 
-def _fault_of(seat: Seat) -> dict[str, Any] | None:
-    return next((fault for fault in seat.match.faults if fault["seat"] == seat.seat), None)
+def _told(seat: Seat | None) -> Debrief | None:
+    """Return what the owner of a version is told of its trial, once that has ended."""
+    if seat is None or not seat.match.is_over:
+        return None
+    return debrief(seat.match, seat, SeatLog.objects.filter(seat=seat).first())
+
+
+def _recent(version: BotVersion) -> list[Seat]:
+    """Return the version's last rated matches, newest first: as many as are looked at for faults."""
+    seats = Seat.objects.filter(bot=version.bot_id, version=version, match__kind=Match.Kind.RANKED)
+    return list(seats.filter(match__state=State.FINISHED).select_related("match").order_by("-match")[: asides.OF_LAST])
 
 
 # Records

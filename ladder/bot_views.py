@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import F, Max, Prefetch, Q, QuerySet
+from django.db.models import F, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -13,14 +13,16 @@ from django.utils.timezone import localtime
 from django.views.decorators.http import require_safe
 
 from bots.models import Bot, BotVersion
-from bots.versions import PUBLIC_STATES
+from bots.versions import PUBLIC_STATES, playing, with_active
+from games.asides import open_for
+from games.author_views import aside_row
 from ladder.history import Listing, is_owner
 from ladder.models import Entry, Ladder, RatingChange
 
 CHART_POINTS = 150
 BOTS_SHOWN = 50
 VERSIONS_SHOWN = 20
-NEWEST = Max("versions__number", filter=Q(versions__state__in=PUBLIC_STATES))
+PLAYS = Subquery(playing("pk").values("number")[:1])
 
 
 @require_safe
@@ -30,15 +32,15 @@ def bot(request: HttpRequest, slug: str) -> HttpResponse:
     entries = list(found.entries.select_related("ladder").order_by("ladder"))
     is_own = is_owner(request.user, found)
     known = found.versions.all() if is_own else found.versions.filter(state__in=PUBLIC_STATES)
-    versions = list(known.defer("source").order_by("-number")[: VERSIONS_SHOWN + 1])
+    versions = with_active(known).order_by("-number")[:VERSIONS_SHOWN]
     context = {
         "bot": found,
         "is_own": is_own,
         "entries": _entry_rows(entries),
         "free_ladders": _free_ladders(found, entries) if is_own else [],
         "is_playable": any(version.state == BotVersion.State.READY for version in versions),
-        "versions": versions[:VERSIONS_SHOWN],
-        "has_more_versions": len(versions) > VERSIONS_SHOWN,
+        "versions": versions,
+        "asides": [aside_row(aside.version, aside) for aside in open_for(request.user, found)] if is_own else [],
         "matches": Listing(viewer=request.user, bot=found).page(request.GET),
     }
     return render(request, "ladder/bot.html", context)
@@ -56,7 +58,7 @@ def bot_list(request: HttpRequest) -> HttpResponse:
         bots = bots.filter(name__icontains=wanted)
     if after:
         bots = bots.filter(folded__gt=after.lower())
-    found = list(bots.annotate(newest=NEWEST)[: BOTS_SHOWN + 1])
+    found = list(bots.annotate(plays=PLAYS)[: BOTS_SHOWN + 1])
     context = {
         "bots": found[:BOTS_SHOWN],
         "wanted": wanted,
@@ -71,7 +73,7 @@ def person(request: HttpRequest, username: str) -> HttpResponse:
     """One person by public name: bots, where they stand, matches at tables. Never an address."""
     people = get_user_model().objects.filter(is_active=True).only("pk", "username", "date_joined")
     found = get_object_or_404(people, username=username)
-    bots = found.bots.prefetch_related(_standing_entries()).annotate(newest=NEWEST).order_by("name")
+    bots = found.bots.prefetch_related(_standing_entries()).annotate(plays=PLAYS).order_by("name")
     context = {
         "person": found,
         "is_self": request.user.pk == found.pk,

@@ -10,6 +10,7 @@ from django.views.decorators.http import conditional_page, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from bots.models import Bot
+from games.debrief import Debrief, debrief
 from games.dispatch import place_in_queue
 from games.models import Match, Seat, SeatLog
 from games.plain_rules import plain_rules
@@ -47,7 +48,7 @@ def match(request: HttpRequest, code: str) -> HttpResponse:
         raise Http404("expected a match that this reader may see")
     context = _facts(found, players, request.user) | _present(found, players, request)
     if found.state in (State.FINISHED, State.VOID):
-        context["own_seats"] = _own_seats(own)
+        context["debriefs"] = _debriefs(found, own)
     is_update = request.headers.get("HX-Request") == "true"
     return render(request, "ladder/_match_update.html" if is_update else "ladder/match.html", context)
 
@@ -112,7 +113,11 @@ def _present(found: Match, players: Sequence[Seat], request: HttpRequest) -> dic
     return {}
 
 
-def _own_seats(own: Sequence[Seat]) -> list[dict[str, Any]]:
-    """Return the reader's own seats with what only he may read of them."""
+def _debriefs(found: Match, own: Sequence[Seat]) -> list[Debrief]:
+    """Return what only the reader is told, for each seat of his own."""
     logs = {log.seat_id: log for log in SeatLog.objects.filter(seat__in=own)} if own else {}
-    return [{"seat": seat, "log": logs.get(seat.pk)} for seat in own]
+    told = []
+    for seat in own:
+        seat.match = found  # known already; saves a query each
+        told.append(debrief(found, seat, logs.get(seat.pk)))
+    return told

@@ -75,6 +75,7 @@ def fill() -> dict[str, list[Any]]:
         "slug": [ladder.slug, entry.bot.slug],
         "bot": [entry.bot.slug],
         "number": [1],
+        "seat": [0],
         "username": ["ada", "%00"],
         "pk": [entry.pk],
         "id": [ada.pk],

@@ -71,6 +71,7 @@ def every_address(ada: Any, ladder: Ladder) -> list[str]:
             "slug": [ladder.slug, mine.bot.slug, version.bot.slug],
             "bot": [mine.bot.slug, version.bot.slug],
             "number": [1],
+            "seat": [0],
             "username": ["ada"],
             "pk": [mine.pk],
             "id": [ada.pk],
