@@ -28,6 +28,7 @@ LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 4
 LANDLOCK_CREATE_RULESET_VERSION, LANDLOCK_RULE_PATH_BENEATH = 1, 1
 READ, WRITE, LIST = 1 << 2, 1 << 1, 1 << 3
 PACKAGES = "/packages"
+FOLDER = "/bot"
 
 # Only harm to itself comes from a bot that fakes this status.
 EXIT_MEMORY = 77
@@ -139,7 +140,7 @@ def bot_module() -> "ModuleType":
     module.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = module
     sys.argv = ["bot.py"]
-    sys.path.insert(0, "/bot")
+    sys.path.insert(0, FOLDER)
     if os.path.isdir(PACKAGES):
         sys.path.append(PACKAGES)
     # It has done its work, if the launcher set it.

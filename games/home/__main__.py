@@ -1,0 +1,8 @@
+"""Entry of `python -m soureh`."""
+
+import sys
+
+from .commands import main
+
+if __name__ == "__main__":
+    sys.exit(main())
