@@ -11,6 +11,7 @@ from games.dispatch import SEEN_S
 from games.models import Finding, Match, Worker
 
 QUEUES = ("matches", "tables", "answers", "results", "slow")
+BOTS_QUEUES = {"matches", "answers"}
 OURS = ("platform", "gone")  # reasons to be void that are no player's
 SHOWN = 50
 
@@ -31,6 +32,16 @@ def facts() -> dict[str, Any]:
         "findings": Finding.objects.all()[:SHOWN],
         "void": Match.objects.filter(state=Match.State.VOID, how__in=OURS).order_by("-finished_at")[:SHOWN],
     }
+
+
+def bots_run() -> dict[str, Any]:
+    """Return whether bots can be run, and which workers refuse to run them and why; one query."""
+    seen = timezone.now() - timedelta(seconds=SEEN_S)
+    alive = Worker.objects.filter(seen_at__gte=seen).order_by("name")
+    jailing = [worker for worker in alive if BOTS_QUEUES.intersection(worker.queue_names())]
+    served = {name for worker in jailing if worker.is_ok for name in worker.queue_names()}
+    refusing = {worker.name: worker.reason for worker in jailing if not worker.is_ok}
+    return {"ok": served >= BOTS_QUEUES, "unserved": sorted(BOTS_QUEUES - served), "refusing": refusing}
 
 
 def _state(worker: Worker, *, is_alive: bool) -> str:

@@ -16,6 +16,8 @@ from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.validators import validate_email
 from environs import Env, EnvError
 
+from bots.sandbox.runtime import read_variables
+
 _env = Env()
 MAIL_SCHEMES = ("smtp", "submission", "smtps", "smtp+tls", "smtp+ssl")
 HOST = re.compile(r"\*|\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\]", re.ASCII)
@@ -123,6 +125,15 @@ def mail(name: str) -> dict[str, Any]:
     if not _host_of(urlsplit(text(name))) or text(name).partition("://")[0] not in MAIL_SCHEMES:
         raise _bad(name, expected)
     return {key: found for key, found in value.items() if key != "EMAIL_FILE_PATH"}
+
+
+def bot_runtime(name: str) -> str | None:
+    """Return a path to what bots run on. Workers that run them read it themselves; here a bad one stops the start."""
+    try:
+        python, packages = read_variables(os.environ)
+    except ValueError as error:
+        raise ImproperlyConfigured(str(error)) from None
+    return {"BOT_PYTHON": python, "BOT_PACKAGES": packages}[name]
 
 
 def _list(name: str, item: re.Pattern[str], expected: str) -> list[str]:

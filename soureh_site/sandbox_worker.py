@@ -26,7 +26,7 @@ from celery.signals import (
 from kombu import Exchange, Queue
 from kombu.exceptions import OperationalError
 
-from bots.sandbox import probe
+from bots.sandbox import own_cgroups, probe
 from games.keys import pause_key
 from games.stopping import hold_off
 from soureh_site import broker, logs
@@ -129,6 +129,9 @@ def _settle(**_: Any) -> None:
     A bot and its referee alternate strictly: on one core that is about four times faster than across two.
     """
     hold_off()
+    if (cgroups := own_cgroups().cgroups) is not None:
+        # Another slot may have been killed, and this one stands for it.
+        cgroups.sweep()
     index = getattr(current_process(), "index", None)
     if index is not None and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
@@ -187,7 +190,7 @@ class Announcement(bootsteps.StartStopStep):
 
     def start(self, parent: Any) -> None:
         """Announce now and every few seconds."""
-        reason = f"sandbox mode {probe().mode}" if self.queues - WITHOUT_BOTS else "engine only"
+        reason = str(probe()) if self.queues - WITHOUT_BOTS else "engine only"
         slots = parent.controller.concurrency
 
         def say() -> None:

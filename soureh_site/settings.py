@@ -280,5 +280,7 @@ UPLOADS_PER_DAY = environment.number("UPLOADS_PER_DAY", 20, least=1, most=10_000
 ROUND_S = environment.number("ROUND_S", 60, least=5, most=7 * 86400)
 SHOWCASE_PACE_MS = environment.number("SHOWCASE_PACE_MS", 1500, least=50, most=60_000)
 SANDBOX_SLOTS = environment.number("SANDBOX_SLOTS", max(1, (os.cpu_count() or 2) - 1), least=1, most=1024)
+BOT_PYTHON = environment.bot_runtime("BOT_PYTHON")
+BOT_PACKAGES = environment.bot_runtime("BOT_PACKAGES")
 HEARTBEAT_LOST_S = 20
 TABLE_IDLE_S = 30 * 60

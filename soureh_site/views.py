@@ -14,6 +14,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from redis.exceptions import RedisError
 
+from games.health import bots_run
+
 logger = logging.getLogger(__name__)
 
 LEAST_FREE_BYTES = 20_000_000
@@ -23,7 +25,8 @@ LEAST_FREE_BYTES = 20_000_000
 def healthz(request: HttpRequest) -> JsonResponse:
     """Answer 200 if the database answers, Redis takes what it is given and there is room on the disk, else 503.
 
-    The body says which of them do.
+    The body says which of them do, and in `bots` whether bots can be run and which workers refuse why. That changes
+    nothing of the status: the site itself is well without, and another web server would not help.
     """
     checks: dict[str, Callable[[], object]] = {
         "database": _ask_database,
@@ -32,7 +35,8 @@ def healthz(request: HttpRequest) -> JsonResponse:
         "disk": _ask_disk,
     }
     found = {name: _is_well(name, ask) for name, ask in checks.items()}
-    return JsonResponse(found | {"ok": all(found.values())}, status=200 if all(found.values()) else 503)
+    body = {**found, "ok": all(found.values()), "bots": bots_run() if found["database"] else None}
+    return JsonResponse(body, status=200 if body["ok"] else 503)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

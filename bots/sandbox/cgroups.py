@@ -164,7 +164,7 @@ class Found:
 
 
 @functools.cache
-def find() -> Found:
+def own_cgroups() -> Found:
     """Move this process to a leaf of the subtree that was given to it, and sweep there. Done once a process.
 
     Processes forked from this one later share what was found.

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .cgroups import BotCgroup, find
+from .cgroups import BotCgroup, own_cgroups
 from .errors import SandboxError
 from .limits import THREADS, Limits
 from .policy import filter_program
@@ -168,6 +168,8 @@ class Start:
         """Begin it. Raises SandboxError as `launch` does."""
         self._limits, self._mode = limits, mode
         self._program = filter_program()
+        # Before anything is started: what runs beside this process would keep it from moving away.
+        self._cgroups = own_cgroups().cgroups
         self._fds = _Descriptors()
         self._cgroup: BotCgroup | None = None
         self._jail: Jail | None = None
@@ -223,8 +225,8 @@ class Start:
         """Open the jail's pidfd while the boot script still waits for its orders, then give them."""
         process, mode = self._process, self._mode
         deadline = time.monotonic() + BOOT_S
-        if cgroups := find().cgroups:
-            self._cgroup = cgroups.add(self._limits)
+        if self._cgroups:
+            self._cgroup = self._cgroups.add(self._limits)
         first = _first_process(process, self._report, deadline)
         jail = self._jail = Jail(process, first, self._fds.give_away(self._report), self._cgroup)
         if self._cgroup:

@@ -15,10 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .cgroups import own_cgroups
 from .errors import SandboxError
 from .launcher import bwrap_path, launch
 from .leftovers import end_leftovers
 from .limits import Limits
+from .runtime import runtime
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +29,16 @@ OLDEST_BWRAP = (0, 8)
 PROBE_LIMITS = Limits(memory_mb=64)
 # One system call that must end the process, for a bot of its own.
 KILLED = b"import ctypes\nctypes.CDLL(None).ptrace(16, 1, 0, 0)\nprint('alive', flush=True)\n"
+# What bots cannot import would be their crash, and is the operator's mistake: permissions, another Python's build.
+PACKAGES_WORK = b"""
+import importlib, os
+try:
+    for name in sorted(os.listdir("/packages")):
+        if os.path.exists(f"/packages/{name}/__init__.py"):
+            importlib.import_module(name)
+except Exception as error:
+    raise SystemExit(f"BOT_PACKAGES: a bot cannot use them: {type(error).__name__}: {str(error).strip()[:200]}")
+"""
 APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 CLONE_SWITCH = Path("/proc/sys/kernel/unprivileged_userns_clone")
 MAX_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
@@ -39,12 +51,23 @@ ALLOW_BWRAP = (
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """What the probe saw. `checks` maps each attempt to "denied", or to what happened instead."""
+    """What the probe saw. `checks` maps each attempt to "denied", or to what happened instead.
+
+    `no_cgroups` says why bots have no cgroups of their own here, which they can do without; empty if they have.
+    """
 
     ok: bool
     mode: str | None
     reason: str
     checks: dict[str, str] = field(default_factory=dict)
+    no_cgroups: str = ""
+
+    def __str__(self) -> str:
+        """Tell an operator in a few words how bots run here, or why they do not."""
+        if not self.ok:
+            return self.reason
+        walls = f"without cgroups: {self.no_cgroups}" if self.no_cgroups else "each bot in a cgroup of its own"
+        return f"sandbox mode {self.mode}, {walls}"
 
 
 @functools.cache
@@ -54,7 +77,9 @@ def probe() -> ProbeReport:
     What workers that were killed have left behind is ended first.
     """
     end_leftovers()
+    cgroups = own_cgroups()
     try:
+        runtime()
         _require_bwrap()
     except SandboxError as error:
         return _refused([str(error)], {})
@@ -64,11 +89,12 @@ def probe() -> ProbeReport:
             checks = try_mode(mode)
         except SandboxError as error:
             reasons.append(f"mode {mode}: {error}{_hint(str(error))}")
+            logger.info("sandbox without mode=%s reason=%r", mode, str(error))
             continue
         held = [name for name, seen in checks.items() if seen != "denied"]
         if not held:
             logger.info("sandbox mode=%s checks=%d", mode, len(checks))
-            return ProbeReport(True, mode, "", checks)
+            return ProbeReport(True, mode, "", checks, cgroups.reason)
         reasons.append(f"mode {mode}: not denied: " + ", ".join(f"{name} ({checks[name]})" for name in held))
     return _refused(reasons, checks)
 
@@ -100,12 +126,14 @@ def try_mode(mode: str) -> dict[str, str]:
         raise SandboxError(f"the probe bot did not report: {ending}") from error
     said, ending = _run(KILLED, mode, deadline)
     checks["ptrace"] = "denied" if ending == signal.SIGSYS and not said else f"ended by {ending}"
+    if runtime().packages:
+        _run(PACKAGES_WORK, mode, deadline, limits=Limits())
     return checks
 
 
-def _run(source: bytes, mode: str, deadline: float) -> tuple[bytes, int | None]:
+def _run(source: bytes, mode: str, deadline: float, *, limits: Limits = PROBE_LIMITS) -> tuple[bytes, int | None]:
     """Run a bot to its end and return what it printed, and the signal that ended it, if one did."""
-    jail = launch({"bot.py": source}, limits=PROBE_LIMITS, mode=mode)
+    jail = launch({"bot.py": source}, limits=limits, mode=mode)
     try:
         ending = jail.wait(deadline - time.monotonic())
         if ending is None:

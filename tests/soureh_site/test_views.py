@@ -1,17 +1,22 @@
 """The health check and the pages for what goes wrong."""
 
 import shutil
+from datetime import timedelta
 
 import pytest
 import redis
 from django.conf import settings
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
+from games.models import Worker
+from games.tasks import worker_alive
 from soureh_site import views
 from soureh_site.redis_address import use_redis
 
-WELL = {"database": True, "redis": True, "disk": True, "ok": True}
+NO_WORKERS = {"ok": False, "unserved": ["answers", "matches"], "refusing": {}}
+WELL = {"database": True, "redis": True, "disk": True, "ok": True, "bots": NO_WORKERS}
 
 
 @pytest.mark.django_db
@@ -44,7 +49,7 @@ def test_healthz_says_that_the_database_is_away(client):
 
     with connection.execute_wrapper(refuse):
         answer = client.get("/healthz")
-    assert answer.status_code == 503 and answer.json() == WELL | {"database": False, "ok": False}
+    assert answer.status_code == 503 and answer.json() == WELL | {"database": False, "ok": False, "bots": None}
 
 
 @pytest.mark.django_db
@@ -83,3 +88,23 @@ def test_our_own_error_has_a_page_that_needs_no_database(rf):
 
     answer = server_error(rf.get("/"))
     assert answer.status_code == 500 and b"Something broke" in answer.content
+
+
+@pytest.mark.django_db
+def test_healthz_says_who_runs_bots_and_who_refuses_why(client):
+    def bots(*workers):
+        for name, queues, is_ok, reason in workers:
+            worker_alive(name, queues, 1, is_ok, reason)
+        answer = client.get("/healthz")
+        assert answer.status_code == 200 and answer.json()["ok"]
+        return answer.json()["bots"]
+
+    refusal = "bots cannot run safely here: bubblewrap is not installed (apt install bubblewrap)"
+    # The engine's own worker runs none.
+    assert bots(("tables@a", "tables", True, "engine only")) == NO_WORKERS
+    seen = bots(("matches@a", "matches", False, refusal), ("answers@a", "answers", True, "sandbox mode A"))
+    assert seen == {"ok": False, "unserved": ["matches"], "refusing": {"matches@a": refusal}}
+    seen = bots(("matches@b", "matches", True, "sandbox mode A"))
+    assert seen == {"ok": True, "unserved": [], "refusing": {"matches@a": refusal}}
+    Worker.objects.update(seen_at=timezone.now() - timedelta(hours=1))
+    assert bots() == NO_WORKERS

@@ -25,7 +25,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 from django.db import OperationalError
 
-from bots.sandbox import probe
+from bots.sandbox import own_cgroups, probe
 from soureh_site import guard, logs
 from soureh_site.children import ChildFailed, Children
 from soureh_site.collecting import collect_if_changed
@@ -37,7 +37,7 @@ HOST = "127.0.0.1"
 LOCK_WAIT_S = 20.0
 ROTATE_S = 10.0
 # All that a sandboxed worker inherits of this environment: nothing by which it could find the site's secrets.
-SANDBOX_INHERITS = ("PATH", "LANG", "LC_ALL", "TZ", "LOG_LEVEL")
+SANDBOX_INHERITS = ("PATH", "LANG", "LC_ALL", "TZ", "LOG_LEVEL", "BOT_PYTHON", "BOT_PACKAGES")
 
 
 class Command(BaseCommand):
@@ -58,6 +58,8 @@ class Command(BaseCommand):
         mark = f"SOUREH_UP={settings.VAR}"
         self._clear_remains(lock, mark)
         _require_free(port)
+        # Whatever starts from here on must not stand in the way of the bots' cgroups.
+        own_cgroups()
         run_dir = Path(tempfile.mkdtemp(prefix="soureh-"))
         _write(lock, {"pid": os.getpid(), "address": self.address, "run_dir": str(run_dir)})
         for number in (signal.SIGTERM, signal.SIGHUP):
