@@ -236,6 +236,8 @@ def _own_cgroup() -> Path:
     own = next((line[3:] for line in lines if line.startswith("0::/")), None)
     if own is None:
         raise NotDelegated("no cgroup v2 here")
+    if ".." in own.split("/"):
+        raise NotDelegated("in a cgroup outside of this namespace")
     for line in _read(PROC / "self" / "mountinfo").splitlines():
         fields, _, more = line.partition(" - ")
         if not more.startswith("cgroup2 "):
