@@ -1,20 +1,23 @@
 """Compare the files of two uploads line by line, for a page: pure, capped, and with nothing hidden.
 
-What is compared is a stranger's: long lines are cut, and beyond a number of lines a file is only said to differ, since
-the comparison takes time that grows faster than its length.
+Lines that stand once in either file hold the two together, and what lies between them is compared by `difflib`. What is
+compared is a stranger's: where that would take long, it is only said to have been replaced, which is true as well.
 """
 
 import io
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from enum import StrEnum
+from typing import NamedTuple
 
 CONTEXT_LINES = 3
-# Of the lines in which two files differ, between what their beginnings and their ends have in common.
-COMPARED_MAX = 1500
-# Of all files together.
-ALL_COMPARED_MAX = 3000
+# Of all files together: more are not even taken apart.
+LINES_MAX = 40_000
+# Of a stretch between two lines that hold the files together, and of all stretches.
+SEARCHED_MAX, ALL_SEARCHED_MAX = 1000, 3000
 SHOWN_MAX = 3000
 COLUMNS_MAX = 400
 
@@ -41,7 +44,10 @@ class Line:
 
 @dataclass
 class FileDiff:
-    """How one file differs. `hunks` are runs of lines; without any, `reason` may say why."""
+    """How one file differs; `hunks` are runs of lines, the first of them if `is_cut`.
+
+    `is_coarse`: some stretch was too long to be searched for what stayed in it.
+    """
 
     name: str
     change: Change
@@ -49,6 +55,7 @@ class FileDiff:
     new_size: int | None
     is_binary: bool = False
     is_too_long: bool = False
+    is_coarse: bool = False
     is_cut: bool = False
     added: int = 0
     removed: int = 0
@@ -86,10 +93,20 @@ def compare(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Comparison:
 
 @dataclass
 class _Budget:
-    """How many lines may still be compared, and shown."""
+    """How many lines may still be taken apart, searched and shown."""
 
-    compared: int = ALL_COMPARED_MAX
+    lines: int = LINES_MAX
+    searched: int = ALL_SEARCHED_MAX
     shown: int = SHOWN_MAX
+
+
+class Edit(NamedTuple):
+    """Lines `old_start` to `old_end` of the old file gave way to `new_start` to `new_end` of the new, from 0."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
 
 
 def _compare_file(name: str, before: bytes | None, after: bytes | None, budget: _Budget) -> FileDiff:
@@ -99,6 +116,10 @@ def _compare_file(name: str, before: bytes | None, after: bytes | None, budget: 
     old, new = _text(before), _text(after)
     if old is None or new is None:
         found.is_binary = True
+        return found
+    budget.lines -= old.count("\n") + new.count("\n")
+    if budget.lines < 0:
+        found.is_too_long = True
         return found
     # A file that has \r\n throughout, then as now, is shown without saying so in each line.
     if all(text.count("\n") == text.count("\r\n") for text in (old, new)):
@@ -122,22 +143,16 @@ def _lines(text: str) -> list[str]:
 
 
 def _compare_lines(found: FileDiff, old: Sequence[str], new: Sequence[str], budget: _Budget) -> None:
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
-    middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    size = max(len(middle_old), len(middle_new))
-    # Where one side is empty there is nothing to search for.
-    if middle_old and middle_new:
-        if size > min(COMPARED_MAX, budget.compared):
-            found.is_too_long = True
-            return
-        budget.compared -= size
-    matcher = SequenceMatcher(None, middle_old, middle_new, autojunk=True)
-    edits = [
-        (tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in matcher.get_opcodes() if tag != "equal"
-    ]
-    found.removed = sum(j - i for _tag, i, j, _k, _m in edits)
-    found.added = sum(m - k for _tag, _i, _j, k, m in edits)
+    edits = []
+    start = Edit(0, 0, 0, 0)
+    for at_old, at_new in [*_anchors(old, new), (len(old), len(new))]:
+        stretch = _trimmed(old, new, Edit(start.old_start, at_old, start.new_start, at_new))
+        searched = _search(old, new, stretch, budget)
+        found.is_coarse |= searched is None
+        edits += [stretch] if searched is None else searched
+        start = Edit(at_old + 1, 0, at_new + 1, 0)
+    found.removed = sum(edit.old_end - edit.old_start for edit in edits)
+    found.added = sum(edit.new_end - edit.new_start for edit in edits)
     for hunk in _hunks(edits, old, new):
         room = budget.shown
         budget.shown -= min(room, len(hunk))
@@ -146,6 +161,52 @@ def _compare_lines(found: FileDiff, old: Sequence[str], new: Sequence[str], budg
         if len(hunk) > room:
             found.is_cut = True
             return
+
+
+def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where lines that stand once in either file do so, as many as are in the same order in both."""
+    once = [{line: at for at, line in enumerate(lines) if counts[line] == 1} for lines, counts in _counted(old, new)]
+    pairs = [(at, once[1][line]) for line, at in once[0].items() if line in once[1]]
+    # The longest run that rises, by patience sorting: on each pile the lowest end, and what it was laid behind.
+    ends: list[int] = []
+    piles: list[int] = []
+    behind: list[int] = []
+    for number, (_at, place) in enumerate(pairs):
+        pile = bisect_left(ends, place)
+        behind.append(piles[pile - 1] if pile else -1)
+        ends[pile : pile + 1], piles[pile : pile + 1] = [place], [number]
+    chain = []
+    number = piles[-1] if piles else -1
+    while number >= 0:
+        chain.append(pairs[number])
+        number = behind[number]
+    return chain[::-1]
+
+
+def _counted(*files: Sequence[str]) -> Iterator[tuple[Sequence[str], Counter[str]]]:
+    return ((lines, Counter(lines)) for lines in files)
+
+
+def _trimmed(old: Sequence[str], new: Sequence[str], edit: Edit) -> Edit:
+    """Return the stretch without the lines with which both sides of it begin and end alike."""
+    one, other = old[edit.old_start : edit.old_end], new[edit.new_start : edit.new_end]
+    head = _common(one, other)
+    tail = _common(one[head:][::-1], other[head:][::-1])
+    return Edit(edit.old_start + head, edit.old_end - tail, edit.new_start + head, edit.new_end - tail)
+
+
+def _search(old: Sequence[str], new: Sequence[str], stretch: Edit, budget: _Budget) -> list[Edit] | None:
+    """Return what changed within a stretch; None if it is too long to be searched."""
+    one, other = old[stretch.old_start : stretch.old_end], new[stretch.new_start : stretch.new_end]
+    if not one or not other:
+        return [stretch] if one or other else []
+    size = max(len(one), len(other))
+    if size > min(SEARCHED_MAX, budget.searched):
+        return None
+    budget.searched -= size
+    opcodes = SequenceMatcher(None, one, other).get_opcodes()
+    i, k = stretch.old_start, stretch.new_start
+    return [Edit(i + a, i + b, k + c, k + d) for tag, a, b, c, d in opcodes if tag != "equal"]
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
@@ -158,13 +219,11 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return count
 
 
-def _hunks(
-    edits: Sequence[tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]
-) -> Iterator[list[Line]]:
+def _hunks(edits: Sequence[Edit], old: Sequence[str], new: Sequence[str]) -> Iterator[list[Line]]:
     """Yield runs of lines: what was taken out and put in, with a few lines around that stayed."""
     hunk: list[Line] = []
     end_old = end_new = 0
-    for number, (_tag, i, j, k, m) in enumerate(edits):
+    for number, (i, j, k, m) in enumerate(edits):
         gap = i - end_old
         if number and gap > 2 * CONTEXT_LINES:
             yield hunk + _kept(old, end_old, end_new, CONTEXT_LINES)

@@ -1,5 +1,6 @@
 """The API: each door's success, then who may not, what is never told, and what a refusal looks like."""
 
+import hashlib
 import itertools
 import json
 import re
@@ -17,12 +18,14 @@ from rest_framework.throttling import SimpleRateThrottle
 from bots import rates
 from bots.models import Bot, BotVersion, Switch
 from bots.upload_rules import SOURCE_MAX
-from bots.versions import add_version
+from bots.versions import add_version, limit_sentences
 from games.matches import create_match
 from games.models import Match, Seat, SeatLog
 from ladder.models import Entry, Ladder
 from ladder.registration import register
 from soureh_site.tokens import issue
+from tests.bots.archives import archive
+from tests.ladder.play import finish_one
 from tests.ladder.rows import end, make_bot, make_entries, make_ladder, make_pairing, void
 from tests.people import FIRST_BOT, person, uploaded
 
@@ -306,13 +309,28 @@ def test_syntax_error_says_line_and_column(ada: Any) -> None:
         ({"source": "x = 1"}, "invalid", "This field is required."),
         ({"name": "M", "source": "x = 1"}, "name", "2 to 32 characters"),
         ({"name": "аda", "source": "x = 1"}, "name", "A person goes by this name"),
+        ({"name": "x" * 150, "source": "x = 1"}, "name", "2 to 32 characters"),
+        ({"name": "Mim", "source": "x = 1", "note": "x" * 201}, "note", "at most 200 characters"),
         ({"name": "Mim", "source": "x = '\0'"}, "upload", "NUL"),
         ({"name": "Mim", "file": file(b"\xff")}, "upload", "not UTF-8 text: see byte 0"),
         ({"name": "Mim", "file": file(name="bot.txt")}, "upload", "Send a .py file"),
         ({"name": "Mim", "file": file(b"#" * (SOURCE_MAX + 1))}, "upload", "too large"),
         ({"name": "Mim", "source": "#" * (SOURCE_MAX + 1)}, "upload", "too large"),
     ],
-    ids=["nothing", "both", "no-name", "short", "look-alike", "nul", "not-utf8", "text", "large", "large-text"],
+    ids=[
+        "nothing",
+        "both",
+        "no-name",
+        "short",
+        "look-alike",
+        "long",
+        "note",
+        "nul",
+        "not-utf8",
+        "text",
+        "large",
+        "large-text",
+    ],
 )
 def test_refused_uploads_are_told_and_not_stored(ada: Any, data: dict[str, Any], code: str, told: str) -> None:
     if "file" in data:
@@ -321,6 +339,63 @@ def test_refused_uploads_are_told_and_not_stored(ada: Any, data: dict[str, Any],
     assert (answer.status_code, answer.json()["code"]) == (400, code)
     assert told in json.dumps(answer.json(), ensure_ascii=False)
     assert not Bot.objects.exists()
+
+
+def test_archive_with_a_note_is_taken_and_handed_back(anybody: APIClient, ada: Any, ben: Any) -> None:
+    data = archive(("bot.py", FIRST_BOT), ("helper.py", b"x = 1\n"))
+    answer = program(ada).post(API + "bots/", {"name": "Mim", "note": "New.", "file": file(data, "b.zip")})
+    told = answer.json()
+    assert (answer.status_code, told["note"], told["size"], told["is_active"]) == (201, "New.", len(data), False)
+    assert told["sha256"] == hashlib.sha256(data).hexdigest()
+    BotVersion.objects.update(state="ready")
+    address = API + "bots/mim/versions/1/source/"
+    handed = program(ada).get(address)
+    assert (handed.content, handed["Content-Type"]) == (data, "application/zip")
+    assert handed["Content-Disposition"] == 'attachment; filename="mim-1.zip"'
+    assert [program(ben).get(address).status_code, anybody.get(address).status_code] == [404, 401]
+    staff = program(person("root2", is_staff=True, is_superuser=True))
+    assert staff.get(address).status_code == 404
+
+
+def test_owner_activates_a_version_that_may_play(anybody: APIClient, ada: Any) -> None:
+    first = uploaded(ada, state="ready")
+    add_version(ada, bot=first.bot, file_name="b.py", data=OTHER_BOT)
+    address = API + "bots/mim/versions/"
+    refused = program(ada).post(address + "2/activate/")
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_ready")
+    assert "Version 2 was not activated" in refused.json()["detail"]
+    BotVersion.objects.update(state="ready")
+    assert anybody.get(API + "bots/mim/").json()["playing_version"] == 2
+    answer = program(ada).post(address + "1/activate/")
+    assert (answer.status_code, answer.json()["number"], answer.json()["is_active"]) == (200, 1, True)
+    assert anybody.get(API + "bots/mim/").json()["playing_version"] == 1
+    assert [(one["number"], one["is_active"]) for one in results(anybody.get(address))] == [(2, False), (1, True)]
+    assert program(ada).post(address + "9/activate/").status_code == 404
+
+
+def test_trial_that_waits_tells_its_place_in_the_queue(ada: Any) -> None:
+    ladder = make_ladder()
+    for _ in range(3):
+        make_pairing(ladder, make_entries(ladder, 2))
+    waiting = []
+    for name in ("Tom", "Mim"):
+        version = uploaded(ada, name, source=name.encode().join([b"x = '", b"'\n"]))
+        entrants = [{"version": version}, {"version": house_version()}]
+        waiting.append(create_match(kind="trial", rules={"preset": "classic"}, entrants=entrants, share="owner:1"))
+    told = [program(ada).get(f"{API}bots/{name}/versions/1/trial/").json()["queue_place"] for name in ("tom", "mim")]
+    assert told == [1, 2], "ahead of every match of a ladder"
+    Match.objects.filter(pk=waiting[0].pk).update(state="playing")
+    told = [program(ada).get(f"{API}bots/{name}/versions/1/trial/").json()["queue_place"] for name in ("tom", "mim")]
+    assert told == [None, 1]
+
+
+def test_limits_stand_in_the_description_and_the_document(anybody: APIClient, settings: Any) -> None:
+    schema = anybody.get(API + "schema/", HTTP_ACCEPT="application/vnd.oai.openapi+json").json()
+    document = " ".join((settings.BASE_DIR / "docs" / "api.md").read_text().split())
+    for path in ("/api/v1/bots/", "/api/v1/bots/{bot}/versions/"):
+        described = schema["paths"][path]["post"]["description"]
+        assert [sentence for sentence in limit_sentences() if sentence not in described] == []
+    assert [sentence for sentence in limit_sentences() if sentence not in document] == []
 
 
 def test_same_file_again_names_the_version(ada: Any) -> None:
@@ -397,6 +472,7 @@ WRITES = [
     ("post", "bots/", {"name": "Tom", "source": "x = 1"}),
     ("patch", "bots/mim/", {"about": "mine now"}),
     ("post", "bots/mim/versions/", {"source": "x = 1"}),
+    ("post", "bots/mim/versions/1/activate/", {}),
     ("post", "entries/", {"bot": "mim", "ladder": "two"}),
     ("post", "entries/{entry}/pause/", {}),
     ("post", "entries/{entry}/resume/", {}),
@@ -437,6 +513,7 @@ def test_nobody_changes_what_is_anothers(
     assert answer.json()["code"] in ("permission_denied", "not_found")
     assert Bot.objects.get().about == ""
     assert BotVersion.objects.count() == 1
+    assert Bot.objects.get().chosen is None
     assert Entry.objects.get().state == "active"
 
 
@@ -597,7 +674,8 @@ def test_schema_describes_every_address(anybody: APIClient) -> None:
 
 def test_answers_are_as_the_schema_describes_them(anybody: APIClient, ada: Any) -> None:
     version = uploaded(ada, state="ready")
-    trial_of(version)
+    entrants = [{"version": version}, {"version": house_version()}]
+    finish_one(create_match(kind="trial", rules={"preset": "classic"}, entrants=entrants), log="said so")
     ladder = make_ladder(slug="two")
     own, house = register(ada, version.bot, ladder), make_entries(ladder, 1)[0]
     make_pairing(ladder, [own, house])
@@ -607,7 +685,7 @@ def test_answers_are_as_the_schema_describes_them(anybody: APIClient, ada: Any) 
     seen = 0
     gaps = {"bot": ["mim"], "number": ["1"], "id": [own.pk, house.pk]}
     for path, operations in described["paths"].items():
-        if "get" not in operations or path.endswith(("/record/", "/schema/", "/source/")):
+        if "get" not in operations or path.endswith(("/record/", "/schema/", "/source/", "/reproducer/")):
             continue
         slugs = {"slug": ["two"] if "/ladders/" in path else [version.bot.slug]}
         codes = {"code": list(Match.objects.values_list("code", flat=True))}

@@ -12,10 +12,11 @@ from django.urls import reverse
 from bots import rates
 from bots.forms import excerpt
 from bots.models import Bot, BotVersion, Switch
-from bots.upload_rules import SOURCE_MAX
-from bots.versions import add_version
+from bots.upload_rules import DEPTH_MAX, MAX_BYTES, MEMBERS_MAX, NAME_MAX, SOURCE_MAX, UNPACKED_MAX
+from bots.versions import add_version, limit_sentences
 from games.kit_views import KIT
 from soureh_site.tokens import issue
+from tests.bots.archives import archive
 from tests.people import FIRST_BOT, house_bot, person, uploaded
 
 UPLOAD, MINE = "/bots/upload/", "/my/bots/"
@@ -168,7 +169,125 @@ def test_forged_upload_is_refused(ada: Any) -> None:
     assert not Bot.objects.exists()
 
 
-@pytest.mark.parametrize("address", [UPLOAD, MINE, "/bots/mim/edit/", "/bots/mim/versions/1/source"])
+def test_archive_is_handed_back_as_it_was_sent(client: Client, ada: Any) -> None:
+    data = archive(("bot.py", FIRST_BOT), ("data.bin", bytes(range(256))), comment=b"mine")
+    add_version(ada, name="Mim", file_name="mein <Bot>.zip", data=data)
+    answer = client.get("/bots/mim/versions/1/source")
+    assert answer.content == data
+    assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("application/zip", "nosniff")
+    assert answer["Content-Disposition"] == 'attachment; filename="mim-1.zip"'
+
+
+def test_limits_are_told_before_the_upload_from_the_figures_that_hold(client: Client, settings: Any) -> None:
+    settings.UPLOADS_PER_DAY = 7
+    page = unescape(client.get(UPLOAD).content.decode())
+    assert len(limit_sentences()) == 6
+    assert [sentence for sentence in limit_sentences() if f"<li>{sentence}</li>" not in page] == []
+    figures = (SOURCE_MAX >> 10, MAX_BYTES >> 10, UNPACKED_MAX >> 10, MEMBERS_MAX, NAME_MAX, DEPTH_MAX, 7, 60)
+    assert not {str(figure) for figure in figures} - set(re.findall(r"\d+", " ".join(limit_sentences())))
+
+
+def test_note_is_kept_in_a_refusal_and_told_where_it_is_wrong(client: Client) -> None:
+    page = client.post(UPLOAD, {"name": "Mim", "source": FIRST_BOT.decode(), "note": "x" * 201})
+    assert "at most 200 characters" in page.context["form"].errors["note"][0]
+    assert f'value="{"x" * 201}"' in page.content.decode()
+    assert not Bot.objects.exists()
+
+
+# The list of versions
+
+VERSIONS = "/bots/mim/versions/"
+
+
+def with_versions(ada: Any, *states: str) -> list[BotVersion]:
+    """Return versions of one bot of ada's in these states, oldest first."""
+    found = [uploaded(ada, state=states[0])]
+    for number, state in enumerate(states[1:], 2):
+        data = FIRST_BOT + b"# %d\n" % number
+        found.append(add_version(ada, bot=found[0].bot, file_name="b.py", data=data, note=f"Note <{number}>\u202e"))
+        BotVersion.objects.filter(pk=found[-1].pk).update(state=state, state_note="SECRET reason")
+    return found
+
+
+def test_owner_sees_all_versions_and_which_is_active(client: Client, ada: Any) -> None:
+    versions = with_versions(ada, "ready", "ready", "failed", "trial")
+    page = client.get(VERSIONS).content.decode()
+    shown = re.findall(r'<li class="version-row" id="version-(\d)">(.*?)</li>', page, re.DOTALL)
+    assert [number for number, _row in shown] == ["4", "3", "2", "1"]
+    assert ["badge-active" in row for _number, row in shown] == [False, False, True, False]
+    assert ["/activate/" in row for _number, row in shown] == [False, False, False, True]
+    assert "Note &lt;4&gt;\\u202e" in page and "\u202e" not in page
+    assert all(version.source_id in page for version in versions)
+    assert "Version 2 plays: the newest that passed its trial always does" in page
+
+
+def test_others_see_versions_that_passed_without_what_is_the_owners(ada: Any) -> None:
+    versions = with_versions(ada, "ready", "ready", "failed", "set_aside")
+    page = Client().get(VERSIONS).content.decode()
+    assert re.findall(r'id="version-(\d)"', page) == ["4", "2", "1"]
+    assert versions[1].source_id in page and "Note &lt;2&gt;" in page
+    for hidden in ("SECRET", "/activate/", "/source", "/compare/", versions[2].source_id):
+        assert hidden not in page
+
+
+def test_one_click_activates_and_the_page_says_what_follows(client: Client, ada: Any) -> None:
+    with_versions(ada, "ready", "ready")
+    page = client.post(VERSIONS + "1/activate/", follow=True).content.decode()
+    assert "Version 1 plays from the next match on." in page
+    assert "Version 1 plays because you activated it. Others wait, new ones too, until you activate one." in page
+    assert "activated by you" in client.get(MINE).content.decode()
+    BotVersion.objects.filter(number=1).update(state="set_aside")
+    assert (
+        "Version 1, which you activated, may not play now. So version 2 does" in client.get(VERSIONS).content.decode()
+    )
+
+
+def test_version_that_may_not_play_is_not_activated_and_why_is_said(client: Client, ada: Any) -> None:
+    with_versions(ada, "failed", "ready")
+    page = client.post(VERSIONS + "1/activate/", follow=True).content.decode()
+    assert "Version 1 was not activated: it is “trial failed”" in page
+    assert Bot.objects.get().chosen is None
+
+
+@pytest.mark.parametrize("rights", [{}, {"is_staff": True, "is_superuser": True}], ids=["person", "staff"])
+def test_nobody_else_activates(ada: Any, rights: dict[str, bool]) -> None:
+    with_versions(ada, "ready", "ready")
+    other = Client()
+    other.force_login(person("ben", **rights))
+    assert other.post(VERSIONS + "1/activate/").status_code == 404
+    assert Client().post(VERSIONS + "1/activate/").status_code == 302
+    assert Bot.objects.get().chosen is None
+
+
+def test_activation_takes_a_form_with_its_token(client: Client, ada: Any) -> None:
+    with_versions(ada, "ready", "ready")
+    assert client.get(VERSIONS + "1/activate/").status_code == 405
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(ada)
+    assert strict.post(VERSIONS + "1/activate/").status_code == 403
+    assert Bot.objects.get().chosen is None
+
+
+def test_versions_take_as_many_queries_however_many_there_are(
+    client: Client, ada: Any, django_assert_max_num_queries: Any
+) -> None:
+    with_versions(ada, "ready", "ready")
+    with django_assert_max_num_queries(12) as few:
+        client.get(VERSIONS)
+    bot, source = Bot.objects.get(), BotVersion.objects.all()[0].source
+    BotVersion.objects.bulk_create(
+        BotVersion(bot=bot, number=number, source=source, size=9, state="ready") for number in range(3, 40)
+    )
+    with django_assert_max_num_queries(12) as many:
+        page = client.get(VERSIONS).content.decode()
+    assert len(few) == len(many)
+    assert page.count('class="version-row"') == 24 and 'href="?page=2"' in page
+
+
+@pytest.mark.parametrize(
+    "address",
+    [UPLOAD, MINE, "/bots/mim/edit/", "/bots/mim/versions/1/source", "/bots/mim/versions/compare/?old=1&new=1"],
+)
 def test_strangers_are_asked_to_log_in(ada: Any, address: str) -> None:
     uploaded(ada)
     answer = Client().get(address)

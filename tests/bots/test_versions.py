@@ -5,22 +5,28 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
 from django.utils import timezone
 
-from bots.models import Bot, BotVersion, Source, Switch
+from bots.models import NOTE_MAX, Bot, BotVersion, Immutable, Source, Switch
 from bots.signals import version_uploaded
 from bots.upload_rules import SOURCE_MAX
 from bots.uploads import UploadError
 from bots.versions import (
     NameRefused,
+    NotActivated,
+    NoteRefused,
     PausedError,
     QuotaError,
     Unchanged,
+    activate,
     add_version,
     error_text,
     newest_versions,
     playable,
     playable_versions,
+    with_active,
 )
 from tests.people import FIRST_BOT, house_bot, person, uploaded
 from tests.racing import race
@@ -240,6 +246,187 @@ def test_paused_rounds_do_not_pause_uploads(ada: Any) -> None:
     assert uploaded(ada).number == 1
 
 
+def test_note_is_kept_as_one_line(ada: Any) -> None:
+    version = add_version(ada, name="Mim", file_name="bot.py", data=FIRST_BOT, note="  Counts\n\tcards.\0 \u202e<b> ")
+    assert version.note == "Counts cards. \u202e<b>"
+    longest = add_version(ada, bot=version.bot, file_name="bot.py", data=OTHER_BOT, note="x" * NOTE_MAX)
+    assert longest.note == "x" * NOTE_MAX
+
+
+def test_note_that_is_too_long_is_refused_and_nothing_stored(ada: Any) -> None:
+    with pytest.raises(NoteRefused, match="at most 200 characters; this one has 201"):
+        add_version(ada, name="Mim", file_name="bot.py", data=FIRST_BOT, note="x" * (NOTE_MAX + 1))
+    assert not Bot.objects.exists()
+
+
+# What never changes
+
+
+def other_source() -> Source:
+    return Source.objects.create(sha256="0" * 64, data=b"other")
+
+
+@pytest.mark.parametrize("path", ["save", "save it all", "update", "bulk", "update_or_create", "by hand", "conflict"])
+def test_nothing_changes_what_was_uploaded(ada: Any, path: str) -> None:
+    pk = uploaded(ada).pk
+    before = BotVersion.objects.values().get()
+    other, tom = other_source(), Bot.objects.create(name="Tom", slug="tom")
+    changes = {"number": 9, "size": 1, "note": "better", "file_name": "other.py", "source": other, "bot": tom}
+    assert set(changes) == {name.removesuffix("_id") for name in BotVersion.FIXED}
+    for name, value in changes.items():
+        version = BotVersion.objects.get(pk=pk)
+        with pytest.raises((Immutable, IntegrityError)), transaction.atomic():
+            change(version, name, value, path=path)
+        assert BotVersion.objects.values().get(pk=pk) == before, name
+
+
+def change(version: BotVersion, name: str, value: Any, *, path: str) -> None:
+    """Try to change a column of a version in one of the ways that the ORM knows."""
+    if path == "update":
+        BotVersion.objects.filter(pk=version.pk).update(**{name: value})
+        return
+    if path == "update_or_create":
+        version.bot.versions.update_or_create(pk=version.pk, defaults={name: value})
+        return
+    if path == "by hand":
+        version = BotVersion(**BotVersion.objects.values().get(pk=version.pk))
+    setattr(version, name, value)
+    if path == "bulk":
+        BotVersion.objects.bulk_update([version], [name])
+    elif path == "conflict":
+        options = {"update_conflicts": True, "update_fields": [name], "unique_fields": ["id"]}
+        BotVersion.objects.bulk_create([version], **options)
+    else:
+        version.save(update_fields=[name] if path == "save" else None)
+
+
+@pytest.mark.parametrize("path", ["save", "save it all", "update", "bulk", "by hand", "update_or_create"])
+def test_nothing_changes_a_source(ada: Any, path: str) -> None:
+    source = uploaded(ada).source
+    with pytest.raises((Immutable, IntegrityError)), transaction.atomic():
+        if path == "update":
+            Source.objects.update(data=b"other")
+        elif path == "by hand":
+            Source(sha256=source.pk, data=b"other").save()
+        elif path == "update_or_create":
+            Source.objects.update_or_create(sha256=source.pk, defaults={"data": b"other"})
+        else:
+            source.data = b"other"
+            if path == "bulk":
+                Source.objects.bulk_update([source], ["data"])
+            else:
+                source.save(update_fields=["data"] if path == "save" else None)
+    assert bytes(Source.objects.get().data) == FIRST_BOT
+
+
+def test_source_in_use_is_not_deleted(ada: Any) -> None:
+    with pytest.raises(ProtectedError):
+        uploaded(ada).source.delete()
+
+
+def test_state_of_a_version_moves(ada: Any) -> None:
+    version = uploaded(ada)
+    version.state = "ready"
+    version.save(update_fields=["state"])
+    BotVersion.objects.update(state_note="played well")
+    version.refresh_from_db()
+    assert (version.state, version.state_note) == ("ready", "played well")
+
+
+# Which version plays
+
+
+def ready(owner: Any, count: int) -> list[BotVersion]:
+    """Return that many ready versions of a bot, oldest first."""
+    first = uploaded(owner, state="ready")
+    return [first, *(next_version(first, number) for number in range(2, count + 1))]
+
+
+def next_version(version: BotVersion, number: int, *, state: str = "ready") -> BotVersion:
+    data = FIRST_BOT + b"# %d\n" % number
+    added = add_version(version.bot.owner, bot=version.bot, file_name="bot.py", data=data)
+    BotVersion.objects.filter(pk=added.pk).update(state=state)
+    added.refresh_from_db()
+    return added
+
+
+def plays(version: BotVersion) -> int:
+    """Return the number of the version that plays, as all who ask are told."""
+    bot = Bot.objects.get(pk=version.bot_id)
+    told = playable(bot)
+    active = with_active(BotVersion.objects.filter(bot=bot)).filter(is_active=True)
+    assert told is not None
+    assert [one.number for one in active] == [told.number]
+    return told.number
+
+
+def test_newest_that_passes_takes_over_by_itself(ada: Any) -> None:
+    first, second = ready(ada, 2)
+    assert plays(first) == 2
+    third = next_version(first, 3, state="trial")
+    assert plays(first) == 2
+    BotVersion.objects.filter(pk=third.pk).update(state="ready")
+    assert plays(second) == 3
+
+
+def test_older_version_that_was_activated_stays_until_another_is(ada: Any) -> None:
+    first, second, third = ready(ada, 3)
+    activate(ada, first)
+    assert plays(first) == 1
+    next_version(first, 4)
+    assert plays(first) == 1, "a new upload that passes does not take over"
+    activate(ada, second)
+    assert plays(first) == 2
+    activate(ada, third)
+    assert plays(first) == 3, "the newest but one is a choice like any other"
+
+
+def test_activating_the_newest_lets_later_ones_take_over_again(ada: Any) -> None:
+    first, second = ready(ada, 2)
+    activate(ada, first)
+    activate(ada, second)
+    next_version(first, 3)
+    assert plays(first) == 3
+
+
+@pytest.mark.parametrize("state", ["failed", "set_aside", "trial"])
+def test_activated_version_that_may_not_play_leaves_its_place_to_the_newest_and_gets_it_back(
+    ada: Any, state: str
+) -> None:
+    first, _second, third = ready(ada, 3)
+    activate(ada, first)
+    BotVersion.objects.filter(pk=first.pk).update(state=state)
+    assert plays(first) == third.number
+    BotVersion.objects.filter(pk=first.pk).update(state="ready")
+    assert plays(first) == 1
+
+
+@pytest.mark.parametrize("state", ["failed", "set_aside", "trial"])
+def test_version_that_may_not_play_is_not_activated(ada: Any, state: str) -> None:
+    first, second = ready(ada, 2)
+    BotVersion.objects.filter(pk=first.pk).update(state=state)
+    with pytest.raises(NotActivated, match="Version 1 was not activated: it is “"):
+        activate(ada, first)
+    assert plays(second) == 2
+
+
+def test_nobody_else_activates_a_version(ada: Any) -> None:
+    first, _second = ready(ada, 2)
+    with pytest.raises(PermissionDenied):
+        activate(person("ben", is_staff=True, is_superuser=True), first)
+    house = house_bot()
+    with pytest.raises(PermissionDenied):
+        activate(ada, house.versions.get())
+    assert plays(first) == 2
+
+
+def test_deleted_version_leaves_its_place_to_the_newest(ada: Any) -> None:
+    first, _second = ready(ada, 2)
+    activate(ada, first)
+    BotVersion.objects.filter(pk=first.pk).delete()
+    assert plays(first) == 2
+
+
 def test_playable_is_the_newest_version_that_is_ready(ada: Any) -> None:
     first = uploaded(ada, state="ready")
     second = add_version(ada, bot=first.bot, file_name="bot.py", data=OTHER_BOT)
@@ -261,6 +448,8 @@ def test_nothing_of_a_suspended_person_is_playable(ada: Any) -> None:
 
 def test_playable_versions_of_many_bots_take_one_query(ada: Any, django_assert_num_queries: Any) -> None:
     versions = [uploaded(ada, name, state="ready") for name in ("Mim", "Tom", "Zoë")]
+    next_version(versions[0], 2)
+    activate(ada, versions[0])
     waiting = uploaded(ada, "Kim")
     with django_assert_num_queries(1):
         found = playable_versions([*(version.bot_id for version in versions), waiting.bot_id])
