@@ -34,6 +34,7 @@ ATTEMPTS = 3
 """How often a game is begun when the sandbox fails, before the series is given up."""
 
 MIN_BOTS, MAX_BOTS = 2, 4
+ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 class ArenaError(Exception):
@@ -53,6 +54,20 @@ def house_names() -> list[str]:
     return sorted(path.stem for path in HOUSE.glob("*.py") if path.stem != "__init__")
 
 
+def shown(text: str) -> str:
+    """Return a text as it may be printed and sent: with an escape such as `\\x1b` for what would act, not be seen."""
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def is_text(text: str) -> bool:
+    """Tell whether what stood on the command line was UTF-8."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def load_bot(spec: str) -> Bot:
     """Return the bot that `house:NAME` or a path to a .py or .zip names.
 
@@ -63,17 +78,19 @@ def load_bot(spec: str) -> Bot:
     if spec.startswith(HOUSE_PREFIX):
         name = spec.removeprefix(HOUSE_PREFIX)
         if name not in house_names():
-            raise ArenaError(f"expected one of {', '.join(HOUSE_PREFIX + known for known in house_names())}: {spec}")
+            raise ArenaError(
+                f"expected one of {', '.join(HOUSE_PREFIX + known for known in house_names())}: {shown(spec)}"
+            )
         path = HOUSE / f"{name}.py"
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ArenaError(f"expected house:NAME or a path to a .py or .zip: {spec}: {error.strerror}") from error
+        raise ArenaError(f"expected house:NAME or a path to a .py or .zip: {shown(spec)}: {error.strerror}") from error
     try:
         upload = check_upload(path.name, data)
     except UploadError as error:
-        raise ArenaError(f"{spec}: {_place(error)}{error}") from error
-    return Bot(spec, data, upload.sha256)
+        raise ArenaError(f"{shown(spec)}: {_place(error)}{error}") from error
+    return Bot(shown(spec), data, upload.sha256)
 
 
 def _place(error: UploadError) -> str:
@@ -205,8 +222,10 @@ def play_series(series: Series, *, jobs: int) -> Generator[Game, None, None]:
 
 def _play_all(fixtures: Iterator[Fixture], sources: Mapping[str, bytes], jobs: int) -> Generator[Game, None, None]:
     """Yield the games as they end."""
-    workers = [_start_worker(number, sources) for number in range(jobs)]
+    workers: list[Worker] = []
     try:
+        for number in range(jobs):
+            workers.append(_start_worker(number, sources))
         busy = [worker for worker in workers if worker.send(next(fixtures, None))]
         while busy:
             ready = wait([worker.connection for worker in busy])
@@ -230,7 +249,7 @@ class Worker(NamedTuple):
         if fixture is None:
             return False
         # If it has ended meanwhile, `receive` says so.
-        with suppress(BrokenPipeError):
+        with suppress(ConnectionError):
             self.connection.send(fixture)
         return True
 
@@ -238,7 +257,7 @@ class Worker(NamedTuple):
         """Return the game that it has played. Raises SandboxError."""
         try:
             result: Game | str = self.connection.recv()
-        except EOFError as error:
+        except (EOFError, ConnectionError) as error:
             self.process.join()
             raise SandboxError(f"a process of the series ended with status {self.process.exitcode}") from error
         if isinstance(result, str):
@@ -259,7 +278,12 @@ def _start_worker(number: int, sources: Mapping[str, bytes]) -> Worker:
     process = context.Process(
         target=_work, args=(theirs, ours, sources, cores[number % len(cores)]), name=f"play-{number}", daemon=True
     )
-    process.start()
+    # Until it has left our process group and knows what to do with them, signals are not for the new one.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     theirs.close()
     return Worker(ours, process)
 
@@ -270,19 +294,23 @@ def _work(connection: Connection, parents: Connection, sources: Mapping[str, byt
     # reach neither them nor a sandbox that is just being set up.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     # Ours would keep the connection alive after the parent's death.
     parents.close()
     # A referee and its bots alternate strictly: on one core that is four times faster.
     os.sched_setaffinity(0, {core})
-    while True:
-        try:
-            fixture = connection.recv()
-        except EOFError:
-            return
-        try:
-            connection.send(play_fixture(fixture, sources))
-        except SandboxError as error:
-            connection.send(str(error))
+    # Whoever started the series may die without a word.
+    with suppress(EOFError, ConnectionError):
+        while True:
+            connection.send(_try_fixture(connection.recv(), sources))
+
+
+def _try_fixture(fixture: Fixture, sources: Mapping[str, bytes]) -> Game | str:
+    """Return the game, or why it could not be played."""
+    try:
+        return play_fixture(fixture, sources)
+    except SandboxError as error:
+        return str(error)
 
 
 def count_faults(bots: int, games: Sequence[Game]) -> list[Counter[str]]:

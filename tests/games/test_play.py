@@ -1,8 +1,10 @@
 import hashlib
 import io
+import itertools
 import json
 import os
 import pty
+import resource
 import signal
 import subprocess
 import sys
@@ -15,7 +17,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from bots.process import FAULT_KINDS
-from games.engine import record
+from games.arena import Bot, Game, Series
+from games.comparison import Score
+from games.engine import Rules, record
+from games.playing import Records, RecordsError, Tally, tell_report
+from games.sequential import Duel
 
 ROOT = Path(__file__).parents[2]
 # Neither answers, and neither may be asked.
@@ -38,6 +44,33 @@ def play(tmp_path):
         )
 
     return run
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start `manage.py play` in a session of its own, so that all it started can be found."""
+    started = []
+
+    def begin(*arguments):
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "manage.py", "play", *map(str, arguments)],
+                cwd=ROOT,
+                env={**os.environ, **UNREACHABLE, "SOUREH_VAR": str(tmp_path / "var")},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        )
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
 
 
 def report_of(ended):
@@ -66,6 +99,7 @@ def test_play_reports_as_json_and_every_record_verifies(play, tmp_path):
     assert report["turns"] == sum(len(hand["moves"]) for document in documents for hand in document["hands"])
     assert report["turns_per_s"] == pytest.approx(report["turns"] / report["seconds"], rel=0.01)
     assert report["records"] == str(records)
+    assert report["verdict"] is None
     assert [row["bot"] for row in report["bots"]] == ["house:random", "house:careful", "house:spoiler"]
     for row in report["bots"]:
         assert row["games"] == sum(row["places"]) == 5
@@ -99,6 +133,21 @@ def test_duplicate_sets_share_a_deal_and_rotate_the_seats(play, tmp_path):
         seated = [seat["name"] for seat in document["seats"]]
         assert [seated.index(bot) for bot in bots] == [(bot + index % 3) % 3 for bot in range(3)]
     assert documents[0]["hands"][0]["deck"] == documents[2]["hands"][0]["deck"]
+
+
+def test_a_duplicate_series_ends_as_soon_as_the_first_is_known_to_be_better(play, tmp_path):
+    records = tmp_path / "r.jsonl"
+    asked = ("--duplicate", "--until-decided", "--games", 60, "--set", "target=30", "--seed", "d")
+    report = report_of(play("house:careful", "house:random", *asked, "--records", records, "--json"))
+    places = [document["result"]["places"] for document in records_of(records)]
+    # Nine whitewashes are the least that decides; a random bot wins a game now and then.
+    assert report["games"] == len(places) == 2 * report["verdict"]["sets"] and 18 <= len(places) < 60
+    ahead = sum(game[seat] < game[1 - seat] for game, seat in zip(places, itertools.cycle((0, 1)), strict=False))
+    verdict = report["verdict"]
+    assert (verdict["first"], verdict["second"], verdict["better"]) == ("house:careful", "house:random", "first")
+    assert verdict["share"] == pytest.approx(ahead / len(places), abs=1e-4)
+    assert verdict["evidence"] >= 20 and verdict["level"] == 0.05
+    assert 0.5 < verdict["share_interval"][0] < verdict["share_interval"][1] == 1
 
 
 def test_the_same_seed_plays_the_same_games_on_any_number_of_processes(play, tmp_path):
@@ -144,6 +193,34 @@ def test_a_terminal_gets_a_progress_bar(play):
     assert ended.returncode == 0
     assert "3/3" in shown
     assert json.loads(ended.stdout)["games"] == 3
+
+
+@pytest.fixture
+def tally():
+    """Count games of two bots that are called alike, the first of which wins all."""
+    bots = [Bot("house:careful", b"", ""), Bot("house:careful", b"", "")]
+    series = Series(bots=bots, rules=Rules.preset("classic"), games=100, seed="t", duplicate=True)
+    return Tally(series, Duel())
+
+
+def won_by(bot, number):
+    places = [1 if each == bot else 2 for each in (0, 1)]
+    return Game(number, 10, Score((number + 1) // 2, [20 * place for place in places], places), [], {})
+
+
+def test_whole_sets_alone_are_evidence_and_the_bar_shows_it(tally):
+    notes = []
+    for number in range(1, 20):
+        tally.add(won_by(0, number))
+        notes.append(tally.note())
+    assert notes[0] == "" and notes[1] == notes[2] == "evidence 0.6 to 1 for house:careful (the first)"
+    assert notes[-1] == notes[-2] == "evidence 30 to 1 for house:careful (the first)"
+    assert tally.duel.shares.total() == 9 and tally.is_decided()
+    report = tally.report(2.0, None)
+    assert report["games"] == 19 and report["verdict"]["sets"] == 9 and report["verdict"]["better"] == "first"
+    *_, said = tell_report(report, tally).split("\n\n")
+    assert said.startswith("house:careful (the first) is better than house:careful (the second): 9 sets,")
+    assert max(map(len, said.splitlines())) <= 100
 
 
 def read_all(terminal):
@@ -200,6 +277,7 @@ def test_other_presets_are_played_by_all_house_bots(play, tmp_path, preset):
     assert {document["rules"]["picks"] for document in records_of(records)} == {"player"}
 
 
+FILES = {"broken": "broken.py", "text": "bot.txt", "good": "good.py"}
 USAGE = [
     pytest.param(["house:careful"], "expected 2 to 4 bots: 1", id="one_bot"),
     pytest.param(["house:careful"] * 5, "expected 2 to 4 bots: 5", id="five_bots"),
@@ -212,6 +290,22 @@ USAGE = [
     pytest.param(["house:careful", "house:careful", "--set", "target=0"], "1 to 10000", id="value"),
     pytest.param(["house:careful", "house:careful", "--set", "target"], "expected OPTION=VALUE: target", id="no_value"),
     pytest.param(["house:careful", "house:careful", "--records", "/no/such/r"], "/no/such/r", id="records"),
+    pytest.param(
+        ["house:careful", "GOOD", "--records", "GOOD"], "no bot's to write the records to", id="records_on_bot"
+    ),
+    pytest.param(["house:careful", "house:careful", "--until-decided"], "expected --duplicate", id="decided_by_games"),
+    pytest.param(["house:careful", "house:careful", "--level", "0.1"], "expected --duplicate", id="level_of_nothing"),
+    pytest.param(
+        ["house:careful", "house:careful", "--duplicate", "--level", "0.6"], "chance (0.0001 to 0.5)", id="level"
+    ),
+    pytest.param(
+        ["house:careful", "house:random", "--duplicate", "--until-decided", "--games", "1"],
+        "expected at least one set, 2 games: --games 1",
+        id="no_whole_set",
+    ),
+    pytest.param(["house:careful", "house:careful", "--jobs", "257"], "at most 256 processes: 257", id="jobs"),
+    pytest.param(["house:careful", "house:careful", "--seed", "\udcff"], "a seed in UTF-8: \\udcff", id="seed"),
+    pytest.param(["house:careful", "a\x1b[2J\u202e.py"], "a\\x1b[2J\\u202e.py: No such file", id="escapes"),
 ]
 
 
@@ -219,16 +313,24 @@ USAGE = [
 def test_usage_errors_say_what_is_allowed(tmp_path, arguments, message):
     (tmp_path / "broken.py").write_text("import soureh_bot\ndef choose(turn:\n    pass\n")
     (tmp_path / "bot.txt").write_text("hello\n")
-    named = {"BROKEN": str(tmp_path / "broken.py"), "TEXT": str(tmp_path / "bot.txt")}
+    (tmp_path / "good.py").write_bytes((ROOT / "docs" / "example_bot.py").read_bytes())
+    named = {name.upper(): str(tmp_path / file) for name, file in FILES.items()}
     with pytest.raises(CommandError) as refused:
         call_command("play", *(named.get(argument, argument) for argument in arguments))
-    assert refused.value.returncode == 2
+    # What argparse refuses ends with 2 on the shell alone: see below.
+    assert refused.value.returncode == (1 if "invalid" in str(refused.value) else 2)
     assert message in str(refused.value)
+    assert (tmp_path / "good.py").read_bytes() == (ROOT / "docs" / "example_bot.py").read_bytes()
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
-    [(["--games", "0"], "positive integer"), (["--set", "target=many"], "1 to 10000")],
+    [
+        (["--games", "0"], "positive integer"),
+        (["--set", "target=many"], "1 to 10000"),
+        (["--duplicate", "--level", "1"], "chance"),
+        (["--until-decided"], "expected --duplicate"),
+    ],
 )
 def test_usage_errors_end_with_2_on_the_shell(play, more, message):
     ended = play("house:careful", "house:careful", *more)
@@ -258,25 +360,84 @@ def test_without_a_sandbox_it_ends_with_2_and_the_reason(play, tmp_path):
     assert "/no/such/bwrap" in ended.stderr and "Traceback" not in ended.stderr
 
 
-def test_an_interrupt_ends_cleanly(tmp_path):
+@pytest.mark.parametrize("signal_sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_series_is_reported_as_far_as_it_came(start, tmp_path, signal_sent):
     records = tmp_path / "r.jsonl"
-    command = [sys.executable, "manage.py", "play", "house:careful", "house:careful", "--games", "100000"]
-    playing = subprocess.Popen(
-        [*command, "--records", records],
-        cwd=ROOT,
-        env={**os.environ, **UNREACHABLE, "SOUREH_VAR": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    playing = start("house:careful", "house:careful", "--games", 100_000, "--duplicate", "--records", records)
     until_written(records, playing)
-    os.killpg(playing.pid, signal.SIGINT)
+    os.killpg(playing.pid, signal_sent)
     out, err = playing.communicate(timeout=30)
-    assert playing.returncode == 130
-    assert (out, err.strip()) == ("", "interrupted")
+    assert playing.returncode == 128 + signal_sent
+    assert "interrupted" in err.splitlines() and "Traceback" not in err
     until_ended(playing.pid)
+    assert f"\n{len(records_of(records))} games, " in out
+    assert out.count("ecided") == 1
+
+
+def test_an_interrupted_series_gives_no_json(start, tmp_path):
+    records = tmp_path / "r.jsonl"
+    playing = start("house:careful", "house:careful", "--games", 100_000, "--records", records, "--json")
+    until_written(records, playing)
+    playing.send_signal(signal.SIGINT)
+    out, _ = playing.communicate(timeout=30)
+    assert (playing.returncode, out) == (130, "")
+
+
+def test_a_killed_series_leaves_nothing_behind_and_says_nothing(start, tmp_path):
+    records = tmp_path / "r.jsonl"
+    playing = start("house:careful", "house:careful", "--games", 100_000, "--records", records, "--set", "target=30")
+    until_written(records, playing)
+    playing.kill()
+    _, err = playing.communicate(timeout=60)
+    until_ended(playing.pid)
+    assert "Traceback" not in err
     assert len(records_of(records)) >= 1
+
+
+def test_a_full_disk_ends_the_series_and_its_games_are_reported(play):
+    ended = play("house:careful", "house:careful", "--games", 4, "--set", "target=30", "--records", "/dev/full")
+    assert ended.returncode == 1
+    assert "the records cannot be written any more: /dev/full: No space left on device" in ended.stderr
+    assert "Traceback" not in ended.stderr and ended.stdout == ""
+
+
+def test_records_end_with_the_last_whole_one_when_the_disk_is_full(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Records(tmp_path / "r.jsonl") as records:
+        records.write({"game": 1})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+        try:
+            with pytest.raises(RecordsError, match="File too large"):
+                records.write({"game": 2, "why": "there is no room for all of it"})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (tmp_path / "r.jsonl").read_text() == '{"game":1}\n'
+
+
+def test_a_reader_who_goes_away_is_no_failure_of_ours(start):
+    playing = start("house:careful", "house:careful", "--games", 1, "--set", "target=30")
+    playing.stdout.close()
+    assert playing.wait(60) == 141
+    assert "Traceback" not in playing.stderr.read()
+
+
+def test_names_that_act_are_shown_and_sent_as_escapes(play, tmp_path):
+    good = (ROOT / "docs" / "example_bot.py").read_bytes()
+    names = [b"\x1b[2J\xe2\x80\xae.py", b"\xff.py", "牌é.py".encode()]
+    for name in names:
+        (tmp_path / os.fsdecode(name)).write_bytes(good)
+    records = tmp_path / "r.jsonl"
+    ended = play(
+        *(tmp_path / os.fsdecode(name) for name in names),
+        *("--games", 1, "--set", "target=30", "--records", records),
+    )
+    assert ended.returncode == 0, ended.stderr
+    labels = {f"{tmp_path}/{name}" for name in ("\\x1b[2J\\u202e.py", "\\udcff.py", "牌é.py")}
+    [document] = records_of(records)
+    assert {seat["name"] for seat in document["seats"]} == labels
+    shown = [line.split()[1] for line in ended.stdout.splitlines()[1:4]]
+    assert set(shown) == labels
+    assert (ended.stdout + ended.stderr).replace("\n", "").isprintable()
 
 
 def until_ended(session):

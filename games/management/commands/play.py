@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -15,7 +15,6 @@ from games.arena import ArenaError, Game
 from games.engine import RulesError
 
 USAGE_ERROR = 2
-INTERRUPTED = 130
 LOGGED_FROM = 2
 """The --verbosity from which on changes of state are logged."""
 
@@ -34,15 +33,22 @@ class Command(BaseCommand):
                 logging.getLogger(room).setLevel(logging.WARNING)
         try:
             require()
-            report = playing.play(options, _with_bar)
+            outcome = playing.play(options, _with_bar)
+            if outcome.trouble:
+                self.stderr.write(outcome.trouble)
+            status = playing.put(outcome, self.stdout)
         except (ArenaError, RulesError, SandboxError) as error:
             raise CommandError(str(error), returncode=USAGE_ERROR) from error
-        except KeyboardInterrupt:
-            self.stderr.write("interrupted")
-            sys.exit(INTERRUPTED)
-        self.stdout.write(report)
+        if status:
+            sys.exit(status)
 
 
-def _with_bar(games: Iterator[Game], total: int) -> Iterator[Game]:
+def _with_bar(games: Iterator[Game], total: int, note: Callable[[], str]) -> Iterator[Game]:
     """Pass games on and show how many there have been; nothing unless stderr is a terminal."""
-    yield from tqdm(games, total=total, unit="game", disable=None)
+    with tqdm(total=total, unit="game", disable=None) as bar:
+        for game in games:
+            try:
+                yield game
+            finally:
+                bar.set_postfix_str(note(), refresh=False)
+                bar.update()
