@@ -397,12 +397,12 @@ class BotProcess:
         assert number is not None
         if number == signal.SIGSYS:
             return BotFault("violation", "made a forbidden system call", "killed by SIGSYS, the seccomp filter")
+        if ending.is_out_of_memory:
+            return BotFault("memory", "out of memory", f"killed at its limit, with memory_mb {self.limits.memory_mb}")
         name = launcher.signal_name(number)
         # The kernel's own CPU limit kills by SIGKILL; anybody else's is the host's doing.
         if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_s >= self.limits.cpu_s - 1):
             return BotFault("timeout", "CPU limit ran out", f"{cpu_s:.1f} s of CPU in all ({name})")
-        if ending.is_out_of_memory:
-            return BotFault("memory", "out of memory", f"killed at its limit, with memory_mb {self.limits.memory_mb}")
         if number == signal.SIGKILL:
             return SandboxError("the bot was killed from outside by SIGKILL")
         return self._crash(f"killed by {name}")

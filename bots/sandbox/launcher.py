@@ -24,11 +24,10 @@ from .cgroups import BotCgroup, own_cgroups
 from .errors import SandboxError
 from .limits import THREADS, Limits
 from .policy import filter_program
-from .runtime import DEFAULT_PYTHON, PACKAGES, Runtime, runtime
+from .runtime import PACKAGES, Runtime, runtime
 
 logger = logging.getLogger(__name__)
 
-PYTHON = DEFAULT_PYTHON
 BOT_UID = 61001
 # Mode B: a bot's uid is this plus a process id of its own, which no other live process has.
 BOT_UID_BASE = 2_000_000_000

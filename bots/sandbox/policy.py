@@ -16,8 +16,8 @@ logger = logging.getLogger(__name__)
 
 ALLOWED = """
     read write readv writev pread64 preadv close close_range lseek fstat stat lstat newfstatat statx access faccessat
-    faccessat2 readlink readlinkat open openat getdents64 getcwd chdir dup dup2 dup3 pipe pipe2 statfs fstatfs fadvise64
-    mmap mprotect munmap mremap madvise brk mincore futex set_robust_list get_robust_list rseq set_tid_address
+    faccessat2 readlink readlinkat open openat getdents64 getcwd chdir dup dup2 dup3 pipe pipe2 statfs fstatfs
+    mprotect munmap mremap madvise brk mincore set_robust_list get_robust_list rseq set_tid_address
     arch_prctl membarrier gettid getpid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
     getpgid getsid uname sysinfo getrusage times getrlimit clock_gettime clock_getres clock_nanosleep nanosleep
     gettimeofday time getcpu poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
@@ -28,11 +28,11 @@ ALLOWED = """
 """
 
 # timer_create is here because its timer can deliver any signal, SIGKILL too, and an unrequested
-# SIGKILL is taken for the host's doing.
+# SIGKILL is taken for the host's doing. fadvise64 drops what others read from the page cache.
 REFUSED = """
     socket fork vfork execve execveat flock kill tkill setrlimit setpriority sched_setaffinity sched_setscheduler setsid
     setpgid memfd_create mlock mlockall mlock2 vmsplice splice tee mkdir unlink rename inotify_init inotify_init1 prctl
-    timer_create rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_send_signal
+    timer_create rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_send_signal fadvise64
 """
 
 FORBIDDEN = """
@@ -52,6 +52,13 @@ CLONE_NAMESPACES = 0x7E020080
 FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 # TCGETS TIOCGWINSZ FIONREAD FIOCLEX FIONBIO
 IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5451, 0x5421)
+MAP_HUGETLB = 0x40000
+FUTEX_PRIVATE, FUTEX_CLOCK_REALTIME = 0x80, 0x100
+# WAIT, WAIT_BITSET
+FUTEX_WAITS = (0, 9)
+# DONTWAIT NOSIGNAL, and PEEK DONTWAIT WAITALL
+SEND_FLAGS, RECEIVE_FLAGS = 0x4040, 0x142
+ALL_BITS = (1 << 64) - 1
 # SIGINT SIGABRT SIGUSR1: what raise() and abort() need; SIGKILL and SIGSTOP are not for a bot to send
 SIGNALS_TO_ITSELF = (2, 6, 10)
 
@@ -90,10 +97,18 @@ def _add_conditional(seccomp: Any, rules: Any) -> None:
     allow, arg, equal, masked = seccomp.ALLOW, seccomp.Arg, seccomp.EQ, seccomp.MASKED_EQ
     # clone3 takes its flags in memory, out of a filter's sight: ENOSYS, and glibc uses clone.
     _add(seccomp, rules, allow, "clone", arg(0, masked, CLONE_THREAD | CLONE_NAMESPACES, CLONE_THREAD))
-    # asyncio wakes itself through a pair of sockets; a message with an address could leave the pair.
+    # The pool of huge pages is the host's, set aside for a database perhaps.
+    _add(seccomp, rules, allow, "mmap", arg(3, masked, MAP_HUGETLB, 0))
+    # Files of /usr are the same in every jail, and a futex at a page of theirs too: whoever woke a
+    # waiter there could tell another bot something. pthread_join waits at what only the kernel wakes.
+    _add(seccomp, rules, allow, "futex", arg(1, masked, FUTEX_PRIVATE, FUTEX_PRIVATE))
+    for operation in FUTEX_WAITS:
+        _add(seccomp, rules, allow, "futex", arg(1, masked, ALL_BITS & ~FUTEX_CLOCK_REALTIME, operation))
+    # asyncio wakes itself through a pair of sockets; a message with an address could leave the pair,
+    # and out-of-band data is rare code that has been a way out of sandboxes.
     _add(seccomp, rules, allow, "socketpair", arg(0, equal, 1))
-    _add(seccomp, rules, allow, "sendto", arg(4, equal, 0))
-    _add(seccomp, rules, allow, "recvfrom")
+    _add(seccomp, rules, allow, "sendto", arg(3, masked, ALL_BITS & ~SEND_FLAGS, 0), arg(4, equal, 0))
+    _add(seccomp, rules, allow, "recvfrom", arg(3, masked, ALL_BITS & ~RECEIVE_FLAGS, 0))
     _add(seccomp, rules, allow, "prlimit64", arg(0, equal, 0), arg(2, equal, 0))
     # bwrap reports the end by signal n as status 128 + n: so that no bot can fake one, and with
     # it a failure of the platform, statuses from 128 up are refused.

@@ -222,18 +222,39 @@ def crowd(size: int) -> Iterator[None]:
             os.waitpid(pid, 0)
 
 
-def test_waiting_for_a_processor_is_not_charged() -> None:
-    limits = Limits(move_s=1.0, wall_s=0.4)
-    source = GREETING + b"for turn in turns():\n    spin(0.2)\n    answer(turn)\n"
+@contextmanager
+def one_core() -> Iterator[int]:
+    """Keep this process, and what it starts, to one core, as a worker's slot is."""
     allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(allowed)})
+    core = min(allowed)
+    os.sched_setaffinity(0, {core})
     try:
-        with started(source, limits) as bot, crowd(6):
-            asked = time.monotonic()
-            assert bot.ask(question(1), id=1) == {"id": 1}
-            assert time.monotonic() - asked > 2 * 0.4
+        yield core
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+def test_seven_others_on_its_core_never_cost_a_bot_its_time() -> None:
+    limits = Limits(start_s=0.25, move_s=0.2, wall_s=0.25)
+    think_s = 0.6 * limits.move_s
+    source = GREETING + b"spin(%f)\nfor turn in turns():\n    spin(%f)\n    answer(turn)\n" % (think_s, think_s)
+    with one_core(), crowd(7):
+        began = time.monotonic()
+        with started(source, limits, share_s=2 * limits.move_s) as bot:
+            assert time.monotonic() - began > 2 * limits.start_s
+            # The match's time is up as well: two turns are within the bot's share if its own time alone counts.
+            bot._deadline = time.monotonic()
+            for number in (1, 2):
+                asked = time.monotonic()
+                assert bot.ask(question(number), id=number) == {"id": number}
+                assert time.monotonic() - asked > 2 * 0.25
+    assert bot.bank_s == pytest.approx(20 - 2 * (think_s - 0.05), abs=0.03)
+
+
+def test_bot_runs_on_the_core_of_its_worker(limits: Limits) -> None:
+    with one_core() as core, started(GOOD, limits) as bot:
+        assert bot._jail is not None
+        assert os.sched_getaffinity(bot._jail.pid) == {core}
 
 
 def test_wait_takes_the_unknown_beginning_off() -> None:

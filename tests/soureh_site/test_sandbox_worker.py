@@ -92,6 +92,16 @@ def reports(client: redis.Redis) -> list[str]:
     return [json.loads(message)["headers"]["task"] for message in reversed(client.lrange("results", 0, -1))]
 
 
+def descendants(pid: int) -> list[int]:
+    """Return the processes below one."""
+    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return children + [below for child in children for below in descendants(child)]
+
+
+def command_line(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
 @pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["parent", "group"])
 def test_stopping_worker_hands_its_match_back_and_blames_nobody(client, tmp_path: Path, send):
     sha256 = hashlib.sha256(SLEEPER).hexdigest()
@@ -109,6 +119,11 @@ def test_stopping_worker_hands_its_match_back_and_blames_nobody(client, tmp_path
         assert broker.send("sandbox.play_match", job, queue="matches", shown="()", expires_s=60)
         # A first heartbeat: the match is well under way.
         until(lambda: "games.tasks.match_heartbeat" in reports(client), what="the match is played")
+        # A slot, its referee and its bots share one core.
+        bots = [pid for pid in descendants(process.pid) if b"/boot.py" in command_line(pid)]
+        assert len(bots) >= 2
+        assert len({frozenset(os.sched_getaffinity(pid)) for pid in bots}) == 1
+        assert len(os.sched_getaffinity(bots[0])) == 1
         send(process.pid, signal.SIGTERM)
         assert process.wait(30) == 0
     finally:
