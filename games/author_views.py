@@ -34,7 +34,7 @@ def reproducer(request: HttpRequest, code: str, seat: int) -> HttpResponse:
     turn = request.GET.get("decision", "")
     if not (turn.isascii() and turn.isdigit() and len(turn) < 8):
         raise Http404("expected the number of a decision")
-    if not may("reproducers", request.user.pk, most=REPRODUCERS_PER_HOUR, within_s=HOUR_S):
+    if not may_reproduce(request.user.pk):
         return too_often(request, within_s=HOUR_S)
     try:
         return packed_case(found, int(turn))
@@ -42,6 +42,11 @@ def reproducer(request: HttpRequest, code: str, seat: int) -> HttpResponse:
         text = _("Decision %(number)s is none that this bot was asked for in this match.")
         messages.error(request, text % {"number": turn})
         return redirect(f"{reverse('match', args=[code])}#own")
+
+
+def may_reproduce(user_id: int | None) -> bool:
+    """Count a reproducer of a person's, by page or API; False if he has the site make more than anybody needs."""
+    return may("reproducers", user_id, most=REPRODUCERS_PER_HOUR, within_s=HOUR_S)
 
 
 def own_seat(user: Any, code: str, seat: int) -> Seat:

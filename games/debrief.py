@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+
 from bots.forms import SourceLine, excerpt
 from bots.models import BotVersion, Source
 from bots.process import Limits
@@ -44,7 +47,7 @@ class Decision:
         return {
             "cpu": "" if self.cpu_ms is None else times_chart.shown_ms(self.cpu_ms),
             "wall": "" if self.ms is None else times_chart.shown_ms(self.ms),
-            "bank": "" if self.bank_s is None else times_chart.shown_ms(1000 * self.bank_s),
+            "bank": "" if self.bank_s is None else _("%(time)s s") % {"time": number_format(self.bank_s, 2)},
         }
 
     @property

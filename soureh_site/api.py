@@ -21,6 +21,7 @@ from rest_framework.views import APIView, exception_handler
 
 from bots.api import BotViewSet, VersionViewSet
 from games.api import RecordView, TrialView
+from games.author_api import DebriefView, ReproducerView, RetryView
 from ladder.api import EntryViewSet, LadderViewSet, MatchViewSet
 from soureh_site.tokens import api_token
 
@@ -97,6 +98,9 @@ router.register("matches", MatchViewSet, "api-match")
 v1 = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("bots/<slug:bot>/versions/<int:number>/trial/", TrialView.as_view(), name="api-trial"),
+    path("bots/<slug:bot>/versions/<int:number>/retry/", RetryView.as_view(), name="api-retry"),
+    path("matches/<slug:code>/debrief/", DebriefView.as_view(), name="api-debrief"),
+    path("matches/<slug:code>/seats/<int:seat>/reproducer/", ReproducerView.as_view(), name="api-reproducer"),
     path("matches/<slug:code>/record/", RecordView.as_view(), name="api-record"),
     *router.urls,
     re_path("", NoSuchAddress.as_view()),

@@ -1,9 +1,11 @@
 """Matches played for the tests: real games by the engine, ended through the one door."""
 
+from collections import Counter
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from games.engine import Game, Rules, draw_seats
+from games.engine import Game, Rules, draw_seats, fixed_seats
 from games.finish import finish_match
 from games.models import Match
 from ladder.models import Ladder
@@ -12,11 +14,14 @@ from ladder.ratings import rate
 _lots = Random(5)
 
 
-def finish_one(match: Match, *, log: str = "") -> Match:
-    """Play a waiting match to its end by lot, and end it as the worker's report does."""
+def finish_one(match: Match, *, log: str = "", faulty: Mapping[int, str] | None = None) -> Match:
+    """Play a waiting match to its end by lot, and end it as the worker's report does.
+
+    `faulty` maps entrants to the kind of fault that each comes to at its second turn.
+    """
     attempt = match.attempt + 1
     Match.objects.filter(pk=match.pk).update(state=Match.State.PLAYING, attempt=attempt)
-    assert finish_match(match.pk, attempt, play(match, attempt, log=log))
+    assert finish_match(match.pk, attempt, play(match, attempt, log=log, faulty=faulty or {}))
     match.refresh_from_db()
     return match
 
@@ -30,17 +35,26 @@ def finish_all(ladder: Ladder, *, log: str = "") -> list[Match]:
     return matches
 
 
-def play(match: Match, attempt: int, *, log: str) -> dict[str, Any]:
-    """Return the outcome of a match whose players move by lot, and call whenever they may."""
+def play(match: Match, attempt: int, *, log: str, faulty: Mapping[int, str] | None = None) -> dict[str, Any]:
+    """Return the outcome of a match whose players move by lot, and call whenever they may; a thought takes 0.9 ms."""
     seed, player_seeds = bytes(match.server_seed), tuple(match.player_seeds)
     game = Game(Rules.from_json(match.rules), match.seats, seed, player_seeds)
-    moves = []
-    while game.decision is not None:
+    order = (draw_seats(seed, player_seeds) if match.seating == "draw" else fixed_seats(match.seats)).order
+    due = {order.index(entrant): kind for entrant, kind in (faulty or {}).items()}
+    moves, cpu_us, faults, turns = [], [], [], Counter[int]()
+    while (decision := game.decision) is not None:
+        turns[decision.seat] += 1
+        if turns[decision.seat] == 2 and decision.seat in due:
+            fault = {"seat": decision.seat, "kind": due.pop(decision.seat), "hand": decision.hand, "turn": decision.id}
+            faults.append({**fault, "detail": "as it was told", "private": "what was seen", "ms": 7, "cpu_us": 4321})
+            game.fault(decision.seat, fault["kind"], reason="as it was told")
+            continue
         legal = game.legal()
         calls = [move for move in legal if move.endswith("!") or move == "show"]
-        moves.append(_lots.choice(calls or legal))
+        moves.append(game.autopilot() or _lots.choice(calls or legal))
+        cpu_us.append(None if decision.seat in game.faulted else 900)
         game.play(moves[-1])
     return {
-        "match": match.code, "attempt": attempt, "moves": moves, "ms": [1] * len(moves), "faults": [],
-        "logs": [log] * match.seats, "order": list(draw_seats(seed, player_seeds).order),
+        "match": match.code, "attempt": attempt, "moves": moves, "ms": [1] * len(moves), "cpu_us": cpu_us,
+        "faults": faults, "logs": [log] * match.seats, "starts": [1] * match.seats, "order": list(order),
     }  # fmt: skip
