@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from .cards import ACE, IS_RED, RANK, SORTED_DECK, TEN, Card, parse_card
@@ -30,9 +31,21 @@ def may_replace(drawn: Card, up: Card, *, ace_guard: str) -> bool:
 @cache
 def coop_table(coop_colour: str, aces: str) -> Table:
     """Return `is_valid_coop` as a table, indexed by the face-up, then the face-down card."""
-    return tuple(
+    return shared(
         tuple(is_valid_coop(up, down, coop_colour=coop_colour, aces=aces) for down in SORTED_DECK) for up in SORTED_DECK
     )
+
+
+def shared(rows: Iterable[tuple[bool, ...]]) -> Table:
+    """Return rows as a table in which equal rows are one, so that it fits into the processor's cache."""
+    known: dict[tuple[bool, ...], tuple[bool, ...]] = {}
+    return tuple(known.setdefault(row, row) for row in rows)
+
+
+@cache
+def fits_table(coop_colour: str, aces: str) -> Table:
+    """Return `is_valid_coop` as a table, indexed by the face-down, then the face-up card."""
+    return shared(zip(*coop_table(coop_colour, aces), strict=True))
 
 
 @cache

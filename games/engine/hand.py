@@ -4,9 +4,10 @@ A hand runs on by itself from one decision to the next: lapses, reshuffles, draw
 scoring happen inside `play`. It knows every card; what leaves it, leaves by `view`.
 
 What the rules ask again and again is kept as sets, so that a turn costs a few operations
-on small integers. `allowed` has a bit for each move of a turn that is legal and `calls`
-for each that may call with it (`notation.BIT`); `_invalid` has a bit for each coop that
-is not valid. Coops are numbered through: slot `i` of seat `p` is place `4 * p + i`.
+on small integers. Coops are numbered through: slot `i` of seat `p` is place `4 * p + i`.
+`_invalid` has a bit for each place whose coop is not valid. `allowed` has a bit for each
+move of a turn that is legal (`notation.BIT`), and `_unguarded` for each that the ace
+guard leaves to any card; a place and the swap on it have the same bit.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .cards import ACE, RANK, Card
-from .coops import Table, coop_table, opens_table
+from .cards import ACE, RANK, TEN, Card
+from .coops import Table, coop_table, fits_table, opens_table
 from .log import CallLapsed, Entry, HandDealt, HandEnded, Reshuffled, is_move
 from .notation import (
     BIT,
-    DISCARD,
+    FIRST_KEEP,
     GO,
     KEEP,
     MAX_SEATS,
+    PLAIN_MOVES,
     SHOW,
     SLOTS,
     SWAP,
@@ -43,13 +45,15 @@ PICK = "pick"
 NOBODY = -1
 UNLIMITED = 99  # more replacements than a call can suffer
 
-SWAP_ON: tuple[int, ...] = tuple(BIT[text] for seat in SWAP for text in seat)  # by place
+ALL = set_of(*PLAIN_MOVES)
 SWAPS_ON: tuple[int, ...] = tuple(set_of(*seat) for seat in SWAP)  # by seat
 KEEPS = set_of(*KEEP)
-COOP: tuple[int, ...] = tuple(1 << place for place in range(4 * MAX_SEATS))  # by place
+PLACE_BIT: tuple[int, ...] = tuple(1 << place for place in range(4 * MAX_SEATS))  # of its coop and the swap on it
 # By a seat's four bits of `_invalid`: whether one move may leave all four valid, as at most one is not.
 NEARLY_VALID: tuple[bool, ...] = tuple(bits.bit_count() < 2 for bits in range(16))
 IS_ACE: tuple[bool, ...] = tuple(rank == ACE for rank in RANK)
+# Face-up, an ace begins to be guarded and a ten may have ended that: no other card can replace an ace.
+MOVES_GUARD: tuple[bool, ...] = tuple(rank in (ACE, TEN) for rank in RANK)
 
 _KEEP, _SWAP, _DISCARD = range(3)
 # By a turn's move: its bit, which of the three it is, the slot that is kept to or the place that is swapped, and
@@ -71,9 +75,10 @@ class Setting:
 
     rules: Rules
     players: tuple[int, ...]  # ascending
-    valid: Table
-    opens: tuple[bool, ...]
-    calls_at_will: bool
+    valid: Table  # by the face-up, then the face-down card
+    fits: Table  # the same by the face-down, then the face-up card
+    opens: tuple[bool, ...]  # by drawn card: whether it may replace a guarded ace
+    may_call: tuple[bool, ...]  # by a seat's four bits of `_invalid`: whether any move may call, if no call stands
     left_of: tuple[int, ...]  # by seat
     reach: tuple[int, ...]  # by seat: its keeps, the swaps on all others in the hand, and the discard
 
@@ -87,15 +92,16 @@ class Setting:
         if not 2 <= seats <= MAX_SEATS:
             raise ValueError(f"expected 2 to {MAX_SEATS} seats: {seats}")
         left_of = dict(zip(players, [*players[1:], players[0]], strict=True))
-        swaps = sum(SWAPS_ON[seat] for seat in players)
+        nobodys = sum(swaps for seat, swaps in enumerate(SWAPS_ON) if seat not in players)
         return cls(
             rules,
             tuple(players),
             valid=coop_table(rules.coop_colour, rules.aces),
+            fits=fits_table(rules.coop_colour, rules.aces),
             opens=opens_table(rules.ace_guard),
-            calls_at_will=rules.calls == "any",
+            may_call=NEARLY_VALID if rules.calls == "valid" else (True,) * len(NEARLY_VALID),
             left_of=tuple(left_of.get(seat, NOBODY) for seat in range(seats)),
-            reach=tuple(KEEPS | swaps & ~SWAPS_ON[seat] | BIT[DISCARD] for seat in range(seats)),
+            reach=tuple(ALL & ~nobodys & ~SWAPS_ON[seat] for seat in range(seats)),
         )
 
 
@@ -113,26 +119,23 @@ class Hand:
     """
 
     __slots__ = (
-        *("setting", "no", "dealer", "totals", "order", "deck", "reshuffles", "end", "decks", "_valid"),
-        *("kind", "seat", "drawn", "allowed", "calls", "caller", "shield", "_scores", "_winner"),
-        *("stock", "at", "discards", "top_is_up", "log", "asides", "_down", "_up", "_invalid", "_guarded"),
+        *("setting", "dealt", "decks", "reshuffles", "end", "_valid"),
+        *("kind", "seat", "drawn", "allowed", "caller", "shield", "_scores", "_winner"),
+        *("stock", "at", "log", "asides", "_down", "_up", "_invalid", "_unguarded"),
     )
 
     def __init__(self, setting: Setting, *, no: int, dealer: int, totals: Sequence[int], decks: Decks) -> None:
         self.setting = setting
         self._valid = setting.valid
-        self.no = no
-        self.dealer = dealer
-        self.totals = totals  # as at the start of the hand
-        self.order = clockwise(setting.players, dealer=dealer)
-        self.kind: str | None = None
+        self.decks = decks
+        self.dealt = HandDealt(no, dealer, clockwise(setting.players, dealer=dealer), decks.deal(no), totals)
+        self.kind: str | None = TURN
         self.seat = self.order[0]
         self.drawn: Card | None = None
-        self.allowed = self.calls = 0
+        self.allowed = 0
         self.caller = NOBODY
         self.shield = UNLIMITED  # replacements that the caller must still suffer
         self.end: HandEnd | None = None
-        self.decks = decks
         self._scores: dict[int, Score] = {}
         self._winner: int | None = None
         self._deal()
@@ -140,8 +143,8 @@ class Hand:
 
     def _deal(self) -> None:
         """Deal eight in a row to each player, four face-down and four face-up (rules 3)."""
-        deck = self.deck = self.decks.deal(self.no)
-        self.reshuffles: list[list[Card]] = []
+        deck = self.deck
+        self.reshuffles: Sequence[Sequence[Card]] = []
         self._down: list[Card] = [0] * (4 * len(self.totals))  # by place
         self._up = self._down[:]
         for number, seat in enumerate(self.order):
@@ -150,32 +153,55 @@ class Hand:
             self._up[place : place + 4] = deck[first + 4 : first + 8]
         self.judge()
         self.stock, self.at = deck, 8 * len(self.order)  # the next card to be drawn is stock[at]
-        self.discards: list[Card] = []  # bottom to top
-        self.top_is_up = False
-        self.log: list[Entry] = [HandDealt(self.no, self.dealer, self.order, deck, self.totals)]
+        self.log: list[Entry] = [self.dealt]
         self.asides = 1  # entries of the log that are no decisions
 
     def judge(self) -> None:
         """Note which coops are valid and which face-up cards are aces, of all that lie."""
-        up, down, valid = self._up, self._down, self._valid
-        self._invalid = sum([COOP[place] for place in range(len(up)) if not valid[up[place]][down[place]]])
-        self._guarded = sum([SWAP_ON[place] for place in range(len(up)) if IS_ACE[up[place]]])  # by the swaps on them
+        valid = self._valid
+        coops = [*zip(PLACE_BIT, self._up, self._down, strict=False)]  # of as many seats as there are
+        self._invalid = sum([bit for bit, up, down in coops if not valid[up][down]])
+        self._unguarded = ALL - sum([bit for bit, up, _down in coops if IS_ACE[up]])
 
     def copy(self) -> Hand:
         """Return an independent copy."""
         twin = Hand.__new__(Hand)
-        twin.setting, twin._valid, twin.no, twin.dealer = self.setting, self._valid, self.no, self.dealer
-        twin.totals, twin.order, twin.deck, twin.decks = self.totals, self.order, self.deck, self.decks
+        twin.setting, twin._valid, twin.dealt, twin.decks = self.setting, self._valid, self.dealt, self.decks
         twin.kind, twin.seat, twin.drawn = self.kind, self.seat, self.drawn
-        twin.allowed, twin.calls, twin.caller, twin.shield = self.allowed, self.calls, self.caller, self.shield
-        twin.stock, twin.at, twin.top_is_up, twin.asides = self.stock, self.at, self.top_is_up, self.asides
-        twin._invalid, twin._guarded = self._invalid, self._guarded
+        twin.allowed, twin.caller, twin.shield = self.allowed, self.caller, self.shield
+        twin.stock, twin.at, twin.asides = self.stock, self.at, self.asides
+        twin._invalid, twin._unguarded = self._invalid, self._unguarded
         # Replaced, never changed in place: the copies may share them.
         twin.reshuffles, twin._scores, twin._winner, twin.end = self.reshuffles, self._scores, self._winner, self.end
-        twin._down, twin._up, twin.discards, twin.log = self._down[:], self._up[:], self.discards[:], self.log[:]
+        twin._down, twin._up, twin.log = self._down[:], self._up[:], self.log[:]
         return twin
 
     # What there is
+
+    @property
+    def no(self) -> int:
+        """The number of the hand, from 1."""
+        return self.dealt.no
+
+    @property
+    def dealer(self) -> int:
+        """The seat that dealt."""
+        return self.dealt.dealer
+
+    @property
+    def order(self) -> Sequence[int]:
+        """The seats in the hand, in the order in which they were dealt to."""
+        return self.dealt.order
+
+    @property
+    def deck(self) -> Sequence[Card]:
+        """The deck that was dealt, the top first."""
+        return self.dealt.deck
+
+    @property
+    def totals(self) -> Sequence[int]:
+        """The totals by seat as at the start of the hand."""
+        return self.dealt.totals
 
     @property
     def decisions(self) -> int:
@@ -186,6 +212,27 @@ class Hand:
     def moves(self) -> list[str]:
         """The decisions made in this hand, in order."""
         return [entry[1] for entry in self.log if is_move(entry)]
+
+    @property
+    def discards(self) -> list[Card]:
+        """The discard pile from bottom to top: what each turn since the present stock was made put there."""
+        outs = [entry[3] for entry in self.log if is_move(entry) and entry[3] is not None]
+        return outs[len(outs) - self.discarded :]
+
+    @property
+    def discarded(self) -> int:
+        """How many cards the discard pile has: those that were drawn from the present stock, but for a pending one."""
+        dealt = 0 if self.reshuffles else 8 * len(self.order)
+        return self.at - dealt - (self.drawn is not None)
+
+    @property
+    def top(self) -> tuple[Card, bool] | None:
+        """The card on top of the discard pile and whether it lies face-up; None if there is none."""
+        if not self.discarded:
+            return None
+        # A keep alone lays its card open; all else goes on the pile face-down (rules 4).
+        turns = ((entry[3], entry[1][0] == "k") for entry in reversed(self.log) if is_move(entry))
+        return next((out, is_up) for out, is_up in turns if out is not None)
 
     @property
     def down(self) -> list[list[Card]]:
@@ -203,15 +250,18 @@ class Hand:
 
     def coops(self, seat: int) -> list[bool]:
         """Return the validity of a seat's four coops (rules 5)."""
-        return [not self._invalid & COOP[4 * seat + slot] for slot in SLOTS]
+        return [not self._invalid & PLACE_BIT[4 * seat + slot] for slot in SLOTS]
 
     def _holds(self, seat: int) -> bool:
         return not self._invalid >> 4 * seat & 15
 
     def legal(self) -> tuple[str, ...]:
         """Return the legal moves in the order of the formats; () once the hand is over."""
-        if self.allowed:
-            return moves_of(self.allowed, self.calls)
+        allowed = self.allowed
+        if allowed:
+            if self.caller == NOBODY and self.setting.may_call[self._invalid >> 4 * self.seat & 15]:
+                return moves_of(allowed, self.calls())
+            return moves_of(allowed, 0)
         if self.kind == SHOW_OR_GO:
             return (SHOW, GO)
         return picks_of(self.setting.rules) if self.kind == PICK else ()
@@ -228,43 +278,34 @@ class Hand:
             bit, kind, place, calls = _TURN[move]
         except (KeyError, TypeError):
             return self._play_other(move)
-        if not (self.calls if calls else self.allowed) & bit:
+        if not self.allowed & bit or (calls and not self.calls() & bit):
             raise self._illegal(move)
         # All of a turn in one piece: a game spends its time here, and each call would cost as much as a rule.
         # Only a turn allows moves of a turn, and a turn is decided with a drawn card.
         seat: int = self.seat
         drawn: Card = self.drawn  # type: ignore[assignment]
-        shown: Card | None = None
         if kind == _SWAP:
-            shown = drawn
-            replaced = self._up[place]
+            out = self._up[place]
             self._up[place] = drawn
             if self._valid[drawn][self._down[place]]:
-                self._invalid &= ~COOP[place]
+                self._invalid &= ~bit
             else:
-                self._invalid |= COOP[place]
-            self.discards.append(replaced)
-            self.top_is_up = False
-            if IS_ACE[drawn]:
-                self._guarded |= SWAP_ON[place]
-            elif IS_ACE[replaced]:
-                self._guarded &= ~SWAP_ON[place]
+                self._invalid |= bit
+            if MOVES_GUARD[drawn]:
+                self._unguarded = self._unguarded & ~bit if IS_ACE[drawn] else self._unguarded | bit
             if place >> 2 == self.caller:
                 self.shield -= 1
         elif kind == _KEEP:
             place += 4 * seat
-            shown = self._down[place]
+            out = self._down[place]
             self._down[place] = drawn
             if self._valid[self._up[place]][drawn]:
-                self._invalid &= ~COOP[place]
+                self._invalid &= ~PLACE_BIT[place]
             else:
-                self._invalid |= COOP[place]
-            self.discards.append(shown)
-            self.top_is_up = True
+                self._invalid |= PLACE_BIT[place]
         else:
-            self.discards.append(drawn)
-            self.top_is_up = False
-        self.log.append((seat, move, drawn, shown))
+            out = drawn
+        self.log.append((seat, move, drawn, out))
         if calls:
             self._call(seat)
         seat = self.seat = self.setting.left_of[seat]
@@ -272,7 +313,7 @@ class Hand:
 
     def _call(self, seat: int) -> None:
         limit = self.setting.rules.caller_shield
-        self.caller, self.shield, self.calls = seat, UNLIMITED if limit is None else limit, 0
+        self.caller, self.shield = seat, UNLIMITED if limit is None else limit
 
     def _draw(self) -> bool:
         """Draw for the seat whose turn it is and see what it may do (rules 4, 6); return whether the hand is over."""
@@ -281,40 +322,38 @@ class Hand:
         except IndexError:
             return self._draw_from_empty_stock()
         self.at += 1
-        self.kind = TURN
         setting = self.setting
         allowed = setting.reach[self.seat]
         if not setting.opens[drawn]:
-            allowed &= ~self._guarded
-        if self.caller == NOBODY:
-            invalid = self._invalid >> 4 * self.seat & 15
-            self.calls = self._calls(drawn, allowed, invalid) if setting.calls_at_will or NEARLY_VALID[invalid] else 0
-        elif not self.shield:
+            allowed &= self._unguarded
+        if not self.shield:
             allowed &= ~SWAPS_ON[self.caller]
         self.allowed = allowed
         return False
 
-    def _calls(self, drawn: Card, allowed: int, invalid: int) -> int:
-        """Return the moves that may call: those that leave all four coops valid, or any (rules 4)."""
-        if self.setting.calls_at_will:
-            return allowed
+    def calls(self) -> int:
+        """Return the legal moves of a turn that may call: those that leave all four coops valid, or any (rules 4)."""
+        first = 4 * self.seat
+        invalid = self._invalid >> first & 15
+        if self.caller != NOBODY or not self.setting.may_call[invalid]:
+            return 0
+        if self.setting.rules.calls == "any":
+            return self.allowed
         # Only a keep changes coops of one's own, and only one of them: all others must hold already.
-        valid, up, first = self._valid, self._up, 4 * self.seat
+        fits = self.setting.fits[self.drawn]  # type: ignore[index]  # a turn is decided with a drawn card
         if invalid:
             slot = invalid.bit_length() - 1
-            return invalid if valid[up[first + slot]][drawn] else 0  # a slot and the keep to it have the same bit
-        calls = allowed & ~KEEPS
-        for slot in SLOTS:
-            if valid[up[first + slot]][drawn]:
-                calls |= 1 << slot
-        return calls
+            return invalid << FIRST_KEEP if fits[self._up[first + slot]] else 0
+        one, two, three, four = self._up[first : first + 4]
+        keeps = fits[one] | fits[two] << 1 | fits[three] << 2 | fits[four] << 3
+        return self.allowed & ~KEEPS | keeps << FIRST_KEEP
 
     def _start_callers_turn(self) -> bool:
         """Let the caller show or go on if his coops hold, else draw (rules 6)."""
         if not self._holds(self.seat):
             self._lapse()
             return self._draw()
-        self.kind, self.drawn, self.allowed, self.calls = SHOW_OR_GO, None, 0, 0
+        self.kind, self.drawn, self.allowed = SHOW_OR_GO, None, 0
         return False
 
     def ending(self) -> HandEnded:
@@ -325,11 +364,9 @@ class Hand:
 
     def ask(self, kind: str, seat: int) -> None:
         """Go on with a decision of this kind and seat, in a hand that was laid out as it stood then."""
-        self.seat = seat
+        self.kind, self.seat, self.drawn, self.allowed = kind, seat, None, 0
         if kind == TURN:
             self._draw()
-        else:
-            self.kind, self.drawn, self.allowed, self.calls = kind, None, 0, 0
 
     def note(self, entry: Entry) -> None:
         """Add to the log what is no decision."""
@@ -355,8 +392,6 @@ class Hand:
         self.stock = self.decks.reshuffle(self.no, len(self.reshuffles) + 1, self.discards)
         self.at = 0
         self.reshuffles = [*self.reshuffles, self.stock]
-        self.discards = []
-        self.top_is_up = False
         self.note(Reshuffled())
         return self._draw()
 
@@ -370,6 +405,7 @@ class Hand:
         if move == SHOW:
             return self._start_scoring(self.seat)
         self._lapse()
+        self.kind = TURN
         return self._draw()
 
     def _illegal(self, move: str) -> IllegalMove:
@@ -390,7 +426,7 @@ class Hand:
     def _next_pick(self) -> bool:
         waiting = [seat for seat in self.order if seat != self._winner and seat not in self._scores]
         if waiting:
-            self.kind, self.seat, self.allowed, self.calls = PICK, waiting[0], 0, 0
+            self.kind, self.seat, self.allowed = PICK, waiting[0], 0
             return False
         return self._finish("washout" if self._winner is None else "soureh", self._winner)
 
@@ -421,14 +457,8 @@ class Hand:
         self._finish("stopped", None)
 
     def _finish(self, how: str, winner: int | None) -> bool:
-        found = [self._scores.get(seat, Score("", 0, 0, total)) for seat, total in enumerate(self.totals)]
-        self.kind, self.allowed, self.calls = None, 0, 0
-        self.end = HandEnd(
-            how,
-            winner,
-            picks=[item.pick for item in found],
-            points=[item.points for item in found],
-            bonus=[item.bonus for item in found],
-            totals=[item.total for item in found],
-        )
+        self.kind, self.allowed = None, 0
+        found = [self._scores.get(seat) or Score("", 0, 0, total) for seat, total in enumerate(self.totals)]
+        picks, points, bonus, totals = map(list, zip(*found, strict=True))
+        self.end = HandEnd(how, winner, picks, points, bonus, totals)
         return True

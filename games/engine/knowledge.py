@@ -73,7 +73,6 @@ class Knowledge:
     down: list[Token] = field(default_factory=list)  # by place
     up: list[Token] = field(default_factory=list)
     discards: list[Token] = field(default_factory=list)  # bottom to top
-    top_is_up: bool = False
     caller: int = NOBODY
     shield: int = UNLIMITED
     # What unknown tokens may be of, where a call has vouched for them.
@@ -106,7 +105,7 @@ class Knowledge:
             self._see_lapse(event["seat"])
         elif event["event"] == "reshuffle":
             self._start_deck(self.discards)
-            self.discards, self.top_is_up = [], False
+            self.discards = []
             self.log.append(Reshuffled())
         elif event["event"] == "fault":
             self.log.append(Faulted(event["seat"], event["kind"]))
@@ -138,22 +137,19 @@ class Knowledge:
             return
         drawn = self._take()
         self.learn(drawn, event.get("drew", HIDDEN))
-        out, shown = drawn, None
+        out = drawn
         if move.kind == "k":
             place = 4 * seat + move.slot
             out, self.down[place] = self.down[place], drawn
-            shown = out
             self.learn(out, event["out"])
         elif move.kind == "s":
             place = 4 * move.seat + move.slot
             out, self.up[place] = self.up[place], drawn
-            shown = drawn
             self.learn(drawn, event["card"])
             if move.seat == self.caller:
                 self.shield -= 1
         self.discards.append(out)
-        self.top_is_up = move.kind == "k"
-        self.log.append((seat, text, drawn, shown))
+        self.log.append((seat, text, drawn, out))
         if move.calls:
             self.caller = seat
             self.shield = UNLIMITED if self.rules.caller_shield is None else self.rules.caller_shield

@@ -32,8 +32,9 @@ class HandDealt(NamedTuple):
         return self.deck[first : first + 4]
 
 
-# A decision: its seat, the move, the card drawn for it (None unless it was a turn), and the card that went face-up, if
-# one did. A bare tuple, since there is one for every decision, and a class of its own would cost as much as the move.
+# A decision: its seat, the move and, if it was a turn, the card drawn for it and the card that it put on the discards,
+# else None twice. A bare tuple, since there is one for every decision, and a class of its own would cost as much as the
+# move.
 Moved = tuple[int, str, Card | None, Card | None]
 
 

@@ -49,10 +49,10 @@ TURN_MOVES: dict[str, Move] = _turn_moves()
 ALL_MOVES: tuple[str, ...] = (*TURN_MOVES, SHOW, GO, *PICKS_EVERY, *PICKS_ONE)
 
 
-# A set of a turn's moves is an integer with a bit for each move without its call, in the order in which `legal` lists
-# them: k0 … k3, the swaps by seat and slot, d. What a rule allows or forbids is then a mask, whose rule a name tells:
-# all swaps on seat 2 are 0b1111 << 12.
-PLAIN_MOVES: tuple[str, ...] = (*KEEP, *chain.from_iterable(SWAP), DISCARD)
+# A set of a turn's moves is an integer with a bit for each move without its call: the swaps by seat and slot, k0 … k3,
+# d. What a rule allows or forbids is then a mask, whose rule a name tells: all swaps on seat 2 are 0b1111 << 8.
+PLAIN_MOVES: tuple[str, ...] = (*chain.from_iterable(SWAP), *KEEP, DISCARD)
+FIRST_KEEP = PLAIN_MOVES.index(KEEP[0])
 BIT: dict[str, int] = {text: 1 << number for number, text in enumerate(PLAIN_MOVES)}
 
 
@@ -68,22 +68,27 @@ def _listed(texts: Iterable[str], moves: int, calls: int) -> tuple[str, ...]:
 
 
 # A turn always allows all keeps and the discard, and where one swap may call all may. So what `legal` lists is put
-# together from few pieces: the keeps, by which of them may call; and by whether all else may, the swaps on seats 0 and
-# 1 and on seats 2 and 3, by which are allowed, and the discard.
-_KEEPS = tuple(_listed(KEEP, 15, calls) for calls in range(16))
+# together from few pieces. Where nothing may call they are two: the keeps and the swaps on seats 0 and 1, and the swaps
+# on seats 2 and 3 and the discard, each by which swaps are allowed. Else they are four: the keeps, by which of them may
+# call; and by whether all else may call, the swaps on either two seats, by which are allowed, and the discard.
 _SWAPS_ON_0_1, _SWAPS_ON_2_3 = (
     tuple(tuple(_listed(chain(*seats), moves, calls) for moves in range(256)) for calls in (0, 255))
     for seats in (SWAP[:2], SWAP[2:])
 )
+_FIRST_HALF = tuple(KEEP + swaps for swaps in _SWAPS_ON_0_1[0])
+_SECOND_HALF = tuple((*swaps, DISCARD) for swaps in _SWAPS_ON_2_3[0])
+_KEEPS = tuple(_listed(KEEP, 15, calls) for calls in range(16))
 _DISCARDS = ((DISCARD,), (DISCARD, DISCARD + CALL))
 
 
 def moves_of(moves: int, calls: int) -> tuple[str, ...]:
     """Return the moves that a turn allows, and those that may call with it, in the order of the formats."""
+    low, high = moves & 255, moves >> 8 & 255
+    if not calls:
+        return _FIRST_HALF[low] + _SECOND_HALF[high]
     all_call = calls >> 20  # the bit of the discard, the last
-    low, high = moves >> 4 & 255, moves >> 12 & 255
     return (
-        *_KEEPS[calls & 15],
+        *_KEEPS[calls >> FIRST_KEEP & 15],
         *_SWAPS_ON_0_1[all_call][low],
         *_SWAPS_ON_2_3[all_call][high],
         *_DISCARDS[all_call],

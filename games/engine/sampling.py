@@ -118,8 +118,6 @@ class Sampler:
         hand.judge()
         hand.reshuffles = lying[1:]
         hand.stock, hand.at = lying[-1], knowledge.decks[-1].at
-        hand.discards = [cards[token] for token in knowledge.discards]
-        hand.top_is_up = knowledge.top_is_up
         hand.caller, hand.shield = knowledge.caller, knowledge.shield
         hand.log += self._log(cards)
         hand.asides += self._asides
@@ -145,8 +143,8 @@ class Sampler:
 
 
 def _with_tokens(entry: Moved) -> tuple[int, str, int, int]:
-    seat, move, drew, shown = entry
-    return seat, move, NO_TOKEN if drew is None else drew, NO_TOKEN if shown is None else shown
+    seat, move, drew, out = entry
+    return seat, move, NO_TOKEN if drew is None else drew, NO_TOKEN if out is None else out
 
 
 def _faults(history: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:

@@ -12,6 +12,7 @@ from .rules import Rules
 
 CENTURY = 100
 CENTURY_BONUS = 50
+MOST_POINTS = 44  # four aces at eleven
 
 
 class Score(NamedTuple):
@@ -58,12 +59,15 @@ def score(rules: Rules, *, down: Sequence[Card], up: Sequence[Card], total: int,
 def best_score(rules: Rules, *, down: Sequence[Card], up: Sequence[Card], total: int) -> Score:
     """Return the pick with the lowest resulting total; among equals the smallest string."""
     if rules.scoring == "every":
-        down_ranks, up_ranks = [RANK[card] for card in down], [RANK[card] for card in up]
-        least = sum(map(min, down_ranks, up_ranks))
-        if not (rules.century_bonus and _may_reach_century(rules, down_ranks, up_ranks, total, least)):
+        least = number = 0
+        for down_card, up_card in zip(down, up, strict=True):
+            one, other = RANK[down_card], RANK[up_card]
+            # The picks count through in binary.
+            least, number = (least + other, 2 * number + 1) if other < one else (least + one, 2 * number)
+        needed = CENTURY - total % CENTURY
+        if not (rules.century_bonus and least <= needed <= MOST_POINTS and _can_come_to(needed, rules, down, up)):
             # Nothing is gained by more points than one must take.
-            ups = [other < one for one, other in zip(down_ranks, up_ranks, strict=True)]
-            return Score(PICKS_EVERY[ups[0] << 3 | ups[1] << 2 | ups[2] << 1 | ups[3]], least, 0, total + least)
+            return Score(PICKS_EVERY[number], least, 0, total + least)
     reached, pick, points, bonus = min(
         (reached, pick, points, bonus)
         for pick, ranks in _picked_ranks(rules, down, up)
@@ -72,12 +76,15 @@ def best_score(rules: Rules, *, down: Sequence[Card], up: Sequence[Card], total:
     return Score(pick, points, bonus, reached)
 
 
-def _may_reach_century(rules: Rules, down: Sequence[int], up: Sequence[int], total: int, least: int) -> bool:
-    """Whether a total that the bonus rewards is within the reach of picks that add `least` or more."""
-    most = sum(map(max, down, up))
-    if len(rules.ace_values) > 1:
-        most += (rules.ace_values[1] - rules.ace_values[0]) * (down.count(ACE) + up.count(ACE))
-    return (total + most) // CENTURY > (total + least - 1) // CENTURY
+def _can_come_to(points: int, rules: Rules, down: Sequence[Card], up: Sequence[Card]) -> bool:
+    """Whether one card of every coop can come to so many points."""
+    high_ace = rules.ace_values[-1]
+    sums = 1  # a bit for each sum that can be reached so far
+    for down_card, up_card in zip(down, up, strict=True):
+        one, other = RANK[down_card], RANK[up_card]
+        has_ace = one == ACE or other == ACE
+        sums = sums << one | sums << other | (sums << high_ace if has_ace else 0)
+    return bool(sums >> points & 1)
 
 
 def _totals(rules: Rules, total: int, ranks: tuple[int, ...]) -> list[tuple[int, int, int]]:

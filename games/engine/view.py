@@ -39,7 +39,7 @@ def view(game: Game, hand: Hand, viewer: int | None, *, revealed: bool = False) 
         "up": [format_cards(cards) for cards in hand.up],
         "drawn": _drawn(hand, viewer, revealed=revealed),
         "discard": _top_discard(hand, revealed=revealed),
-        "discards": len(hand.discards),
+        "discards": hand.discarded,
         "stock": len(hand.stock) - hand.at,
         "call": _call(hand),
         "totals": list(hand.end.totals if hand.end else hand.totals),
@@ -64,9 +64,11 @@ def _drawn(hand: Hand, viewer: int | None, *, revealed: bool) -> str | None:
 
 
 def _top_discard(hand: Hand, *, revealed: bool) -> str | None:
-    if not hand.discards:
+    top = hand.top
+    if top is None:
         return None
-    return NAMES[hand.discards[-1]] if hand.top_is_up or revealed else HIDDEN
+    card, is_up = top
+    return NAMES[card] if is_up or revealed else HIDDEN
 
 
 def _call(hand: Hand) -> dict[str, Any] | None:
@@ -105,10 +107,13 @@ def render(entry: Entry, viewer: int | None, *, revealed: bool = False, with_own
 
 
 def _render_move(entry: Moved, *, shows_drew: bool) -> dict[str, Any]:
-    seat, move, drew, shown = entry
+    seat, move, drew, out = entry
     event: dict[str, Any] = {"seat": seat, "move": move}
-    if shown is not None:
-        event["out" if move[0] == "k" else "card"] = NAMES[shown]
+    # A keep shows the card that it replaces, a swap the card that it lays.
+    if out is not None and move[0] == "k":
+        event["out"] = NAMES[out]
+    elif drew is not None and move[0] == "s":
+        event["card"] = NAMES[drew]
     if shows_drew and drew is not None:
         event["drew"] = NAMES[drew]
     return event
@@ -237,7 +242,7 @@ class Feed:
         else:
             message["discard"] = _top_discard(hand, revealed=False)
             message["stock"] = len(hand.stock) - hand.at
-            message["discards"] = len(hand.discards)
+            message["discards"] = hand.discarded
             message["call"] = _call(hand)
         message["totals"] = list(hand.totals)
         message["events"] = self._take_events()

@@ -53,8 +53,8 @@ def test_every_deck_is_the_eighty_cards():
 
 def test_words_of_the_incomplete_range_are_skipped():
     class Words(Mac):
-        def digest(self, message):
-            return struct.pack(">8I", 2**32 - 1, 2**32 - 2, 2**32 - 3, 7, 0, 0, 0, 0)
+        def digests(self, start, ends):
+            return [struct.pack(">8I", 2**32 - 1, 2**32 - 2, 2**32 - 3, 7, 0, 0, 0, 0) for _ in ends]
 
     stream = Stream(Words(b""), "x")
     # 2**32 % 2**31 is 0 and nothing is skipped; 2**32 % (2**31 + 1) is 2**31 - 1.
@@ -64,10 +64,10 @@ def test_words_of_the_incomplete_range_are_skipped():
 
 def test_shuffle_skips_a_word_where_one_integer_after_the_other_would():
     class Words(Mac):
-        def digest(self, message):
+        def digests(self, start, ends):
             # Of 2**32 the remainder is 4 by 6, 0 by 4, and 1 by 5 and by 3.
             high = (2**32 - 1, 2**32 - 5, 2**32 - 1, 5, 2**32 - 1, 2**32 - 1, 2**32 - 2, 9)
-            return struct.pack(">8I", *high)
+            return [struct.pack(">8I", *high) for _ in ends]
 
     def one_by_one(cards):
         stream = Stream(Words(b""), "x")

@@ -34,8 +34,9 @@ def seen_by(game, viewer):
     seen |= set() if viewer is None else set(dealt.down(viewer))
     for entry in hand.log[1:]:
         if is_move(entry):
-            seat, _move, drew, shown = entry
-            seen |= {shown} if seat != viewer else {shown, drew}
+            seat, move, drew, out = entry
+            shown = {"k": {out}, "s": {drew}}.get(move[0], set())
+            seen |= shown if seat != viewer else shown | {drew}
     if viewer is not None and viewer == hand.seat:
         seen.add(hand.drawn)
     if hand.kind == "pick":
