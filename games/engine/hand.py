@@ -259,9 +259,7 @@ class Hand:
         """Return the legal moves in the order of the formats; () once the hand is over."""
         allowed = self.allowed
         if allowed:
-            if self.caller == NOBODY and self.setting.may_call[self._invalid >> 4 * self.seat & 15]:
-                return moves_of(allowed, self.calls())
-            return moves_of(allowed, 0)
+            return moves_of(allowed, self.calls())
         if self.kind == SHOW_OR_GO:
             return (SHOW, GO)
         return picks_of(self.setting.rules) if self.kind == PICK else ()
@@ -333,10 +331,12 @@ class Hand:
 
     def calls(self) -> int:
         """Return the legal moves of a turn that may call: those that leave all four coops valid, or any (rules 4)."""
+        invalid = self._invalid >> 4 * self.seat & 15
+        return self._calls(invalid) if self.setting.may_call[invalid] and self.caller == NOBODY else 0
+
+    def _calls(self, invalid: int) -> int:
+        """Return what `calls` does where any may; `invalid` are the four bits of the seat's coops."""
         first = 4 * self.seat
-        invalid = self._invalid >> first & 15
-        if self.caller != NOBODY or not self.setting.may_call[invalid]:
-            return 0
         if self.setting.rules.calls == "any":
             return self.allowed
         # Only a keep changes coops of one's own, and only one of them: all others must hold already.

@@ -83,10 +83,20 @@ def _list(value: Any, where: str, length: int | None = None, of: Callable[[Any],
         raise _wrong(where, "a list", value)
     if length is not None and len(value) != length:
         raise _wrong(where, f"a list of {length}", value)
-    if of is not None and not all(map(of, value)):
+    if of is not None and not _all_are(of, value):
         number, item = next((number, item) for number, item in enumerate(value, 1) if not of(item))
         raise _wrong(f"{where}, item {number}", _WHAT[of], item)
     return value
+
+
+def _all_are(of: Callable[[Any], bool], values: list[Any]) -> bool:
+    """Say whether `of` holds for each of `values`; what JSON makes of texts and counts is told by a glance at all."""
+    types = set(map(type, values))
+    if of is is_text and types == {str} or of is is_integer and types == {int}:
+        return True
+    if of is is_count and types == {int} and min(values) >= 0:
+        return bool(max(values) <= COUNT_MAX)
+    return all(map(of, values))
 
 
 def is_text(value: Any) -> bool:

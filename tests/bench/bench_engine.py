@@ -4,7 +4,8 @@
     python tests/bench/bench_engine.py [ROUNDS] [--profile]
 
 Everybody plays whole games at random from Python, dealing included, with the same cheap choice. Rounds are short and
-interleaved, and of each the best counts as well as the median: on a shared machine the best is what the program can do.
+interleaved and take processor time; of each the best counts as well as the median: on a shared machine the best is what
+the program can do. "floor" is no game: it is what no engine in pure Python can leave out that deals as the rules say.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import pstats
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count, islice
 from pathlib import Path
@@ -25,6 +26,8 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from games.engine import Game, Rules, Sampler, fixed_seats, record
+from games.engine.cards import SORTED_DECK
+from games.engine.shuffle import Shuffler
 
 RULES = Rules.preset("classic")
 SEATS = 4
@@ -90,6 +93,44 @@ def uno() -> Callable[[], int]:
             state, _player = env.step(legal[int(random() * len(legal))])
             decisions += 1
         return decisions
+
+    return play
+
+
+class Nothing:
+    """The least that a Python object with `legal` and `play` does: one look-up each, and a note of the move."""
+
+    def __init__(self, moves: Sequence[str]) -> None:
+        self._moves = tuple(moves)
+        self._known = {move: move for move in moves}
+        self._log: list[str] = []
+
+    def legal(self) -> tuple[str, ...]:
+        """Return the moves, which are always the same."""
+        return self._moves
+
+    def play(self, move: str) -> None:
+        """Note the move."""
+        self._log.append(self._known[move])
+
+
+def floor() -> Callable[[], int]:
+    """Return a player of no rules: for each hand of a real game its decks, and as many empty decisions."""
+    hands = [(len(hand.moves), len(hand.reshuffles)) for hand in play_on(new_game(), Random(1))._hands]
+    moves, random = new_game().legal(), Random(1).random
+    pile = SORTED_DECK[32:]
+
+    def play() -> int:
+        shuffler = Shuffler(next(SEEDS).to_bytes(32, "big"), [""] * SEATS)
+        for number, (decisions, reshuffles) in enumerate(hands, 1):
+            shuffler.deal(number)
+            for made in range(reshuffles):
+                shuffler.reshuffle(number, made + 1, pile)
+            game = Nothing(moves)
+            for _ in range(decisions):
+                legal = game.legal()
+                game.play(legal[int(random() * len(legal))])
+        return sum(decisions for decisions, _reshuffles in hands)
 
     return play
 
@@ -176,7 +217,7 @@ def main() -> None:
     if options.profile:
         profile()
         return
-    players: dict[str, Callable[[], int]] = {"soureh": soureh}
+    players: dict[str, Callable[[], int]] = {"soureh": soureh, "floor": floor()}
     for name, peer in {"OpenSpiel hearts": hearts, "RLCard uno": uno}.items():
         with suppress(ImportError):
             players[name] = peer()
@@ -187,11 +228,11 @@ def main() -> None:
             decisions = play()
             rates[name].append(decisions / (time.process_time() - start))
     for name, found in rates.items():
-        ours = rates["soureh"]
-        ratios = (
-            f"soureh is {max(ours) / max(found):.2f} times as fast, {median(ours) / median(found):.2f} by the medians"
+        ratios = ", ".join(
+            f"{each} {max(rates[each]) / max(found):.2f} ({median(rates[each]) / median(found):.2f})"
+            for each in ("soureh", "floor")
         )
-        print(f"{name:18} {max(found):10,.0f} decisions/s at best, {median(found):10,.0f} median   {ratios}")
+        print(f"{name:18} {max(found):10,.0f} ({median(found):,.0f}) decisions/s   times as fast: {ratios}")
     for name, figure, limit in figures():
         print(f"{name:30} {figure:10,.1f}   {limit}")
 
