@@ -34,27 +34,34 @@ ENDING_S = 2.0
 
 
 class Wait:
-    """One wait for a line: what wall-clock time has passed, less what the process waited for a processor."""
+    """One wait for a line: what wall-clock time has passed, less what the process waited for a processor.
+
+    Threads of one process that wait for each other are not kept waiting by the host: it is the thread that waited
+    longest that counts, and never the time in which any of them ran.
+    """
 
     def __init__(self, pid: int, *, asked: float) -> None:
         self.pid, self.asked = pid, asked
         self.look_at = 0.0
-        self._delay_mark: float | None = None
-        self._unknown_s = 0.0
+        self._delays: dict[str, int] | None = None
+        self._marked_at = self._cpu_mark = 0.0
 
-    def mark(self, now: float) -> None:
-        """Read the queue delay for the first time.
+    def mark(self, now: float, cpu_s: float) -> None:
+        """Read the queue delays for the first time; `cpu_s` is what the process has used of CPU, ever.
 
         When the question went out nobody did, it would cost every quick answer dear: so all the
         time up to here counts as delay, in the bot's favour.
         """
-        if self._delay_mark is None:
-            self._delay_mark, self._unknown_s = queue_delay_s(self.pid), now - self.asked
+        if self._delays is None:
+            self._delays, self._marked_at, self._cpu_mark = queue_delays(self.pid), now, cpu_s
 
-    def waited_s(self, now: float) -> tuple[float, float]:
+    def waited_s(self, now: float, cpu_s: float) -> tuple[float, float]:
         """Return the time that counts, and the delay that was taken off."""
-        assert self._delay_mark is not None
-        delay_s = self._unknown_s + max(0.0, queue_delay_s(self.pid) - self._delay_mark)
+        assert self._delays is not None
+        delays = queue_delays(self.pid).items()
+        longest_s = max((delay - self._delays.get(thread, 0) for thread, delay in delays), default=0) / 1e9
+        idle_s = now - self._marked_at - (cpu_s - self._cpu_mark)
+        delay_s = self._marked_at - self.asked + max(0.0, min(longest_s, idle_s))
         return now - self.asked - delay_s, delay_s
 
 
@@ -331,9 +338,9 @@ class BotProcess:
         Raises:
             BotFault: a clock ran out.
         """
-        now = time.monotonic()
-        wait.mark(now)
-        used = self._cpu_s() - self._cpu_mark
+        now, cpu_s = time.monotonic(), self._cpu_s()
+        wait.mark(now, cpu_s)
+        used = cpu_s - self._cpu_mark
         cpu_left = math.inf
         if self._is_ready:
             self._refuse_overuse(used)
@@ -348,11 +355,11 @@ class BotProcess:
     def _count(self, wait: Wait | None) -> None:
         """Add a wait that is over to what this bot has taken of the match; quick answers and its start are free."""
         if wait is not None and self._is_ready:
-            self._taken_s += wait.waited_s(time.monotonic())[0]
+            self._taken_s += wait.waited_s(time.monotonic(), self._cpu_s())[0]
 
     def _share_left(self, wait: Wait, now: float, used: float) -> float:
         """Return for how long the bot may still be waited for although the match's time is up."""
-        taken_s = self._taken_s + wait.waited_s(now)[0]
+        taken_s = self._taken_s + wait.waited_s(now, self._cpu_mark + used)[0]
         if taken_s >= self._share_s:
             limits = f"{self._share_s:g} s of the {self.limits.match_wall_s:g} s for the match"
             raise self._late("match_wall_s", f"{taken_s:.3f} s taken, its share is {limits}", used)
@@ -361,7 +368,7 @@ class BotProcess:
     def _wall_left(self, wait: Wait, now: float, used: float) -> float:
         name = "wall_s" if self._is_ready else "start_s"
         limit_s: float = getattr(self.limits, name)
-        waited_s, delay_s = wait.waited_s(now)
+        waited_s, delay_s = wait.waited_s(now, self._cpu_mark + used)
         if waited_s >= limit_s:
             figures = f"{waited_s:.3f} s of {limit_s:g} s, {delay_s:.3f} s of waiting for a processor taken off"
             raise self._late(name, figures, used)
@@ -400,26 +407,27 @@ class BotProcess:
         if ending.is_out_of_memory:
             return BotFault("memory", "out of memory", f"killed at its limit, with memory_mb {self.limits.memory_mb}")
         name = launcher.signal_name(number)
-        # The kernel's own CPU limit kills by SIGKILL; anybody else's is the host's doing.
-        if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_s >= self.limits.cpu_s - 1):
+        # The kernel's own CPU limit kills by SIGKILL; anybody else's is the host's doing. It counts in ticks, and so
+        # by far less exactly than what is told here; no bot within its clocks comes near the half of it.
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_s >= self.limits.cpu_s / 2):
             return BotFault("timeout", "CPU limit ran out", f"{cpu_s:.1f} s of CPU in all ({name})")
         if number == signal.SIGKILL:
             return SandboxError("the bot was killed from outside by SIGKILL")
         return self._crash(f"killed by {name}")
 
 
-def queue_delay_s(pid: int) -> float:
-    """Return how long all threads of a process have waited for a processor; 0 where the kernel does not tell."""
-    delay_ns = 0
+def queue_delays(pid: int) -> dict[str, int]:
+    """Return how many nanoseconds each thread of a process has waited for a processor; none if the kernel is silent."""
+    delays: dict[str, int] = {}
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except FileNotFoundError:
-        return 0.0
+        return delays
     for thread in threads:
         try:
             with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
-                delay_ns += int(file.read().split()[1])
+                delays[thread] = int(file.read().split()[1])
         except (FileNotFoundError, ProcessLookupError):
             # The thread ended meanwhile, or this kernel keeps no such figures.
             continue
-    return delay_ns / 1e9
+    return delays

@@ -56,8 +56,12 @@ class Limits:
 
     @property
     def cpu_s(self) -> int:
-        """RLIMIT_CPU: a backstop behind the clocks, for a worker that hangs."""
-        return math.ceil(self.start_s + self.match_wall_s)
+        """RLIMIT_CPU: a backstop behind the clocks, for a worker that hangs.
+
+        The kernel counts for it in ticks, which a bot that is awake at each of them can make ten times what it used:
+        no match may last long enough for that.
+        """
+        return math.ceil(4 * (self.start_s + self.match_wall_s))
 
 
 def _require_positive(name: str, value: object) -> None:

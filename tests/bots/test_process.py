@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from bots.process import BotFault, BotProcess, Limits, Log, SandboxError, Wait, parse_object, queue_delay_s
+from bots import process
+from bots.process import BotFault, BotProcess, Limits, Log, SandboxError, Wait, parse_object, queue_delays
 
 GREETING = b"""
 import json, os, sys, time
@@ -259,18 +260,33 @@ def test_bot_runs_on_the_core_of_its_worker(limits: Limits) -> None:
 
 def test_wait_takes_the_unknown_beginning_off() -> None:
     wait = Wait(os.getpid(), asked=100.0)
-    wait.mark(100.02)
-    waited_s, delay_s = wait.waited_s(101.0)
+    wait.mark(100.02, 7.0)
+    waited_s, delay_s = wait.waited_s(101.0, 7.0)
     assert 0.019 < delay_s < 0.5
     assert waited_s + delay_s == pytest.approx(1.0)
 
 
 def test_queue_delay_of_nobody_is_nothing() -> None:
-    assert queue_delay_s(2**22 + 1) == 0.0
+    assert queue_delays(2**22 + 1) == {}
+
+
+def test_delay_is_the_longest_of_any_thread_and_none_of_the_time_in_which_one_ran(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process, "queue_delays", lambda _pid: dict(delays))
+    delays = {"1": 5 * 10**9, "2": 10**9}
+    wait = Wait(1, asked=100.0)
+    wait.mark(100.0, 2.0)
+    # Two that waited meanwhile, and one that is new.
+    delays |= {"1": int(5.2e9), "2": int(1.5e9), "3": 3 * 10**8}
+    assert wait.waited_s(101.0, 2.1) == pytest.approx((0.5, 0.5))
+    assert wait.waited_s(101.0, 2.9) == pytest.approx((0.9, 0.1))
+    # On several cores at once more is used than passes.
+    assert wait.waited_s(101.0, 9.0) == pytest.approx((1.0, 0.0))
 
 
 def test_kernels_cpu_limit_is_the_bots_timeout() -> None:
-    tight = Limits(start_s=0.5, match_wall_s=0.5, move_s=50.0, bank_s=50.0)
+    tight = Limits(start_s=0.2, match_wall_s=0.05, move_s=50.0, bank_s=50.0)
     assert tight.cpu_s == 1
     source = (
         b"import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\n" + GREETING + b"for t in turns(): spin(60)\n"
