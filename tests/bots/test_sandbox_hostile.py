@@ -1,73 +1,316 @@
-"""Every hostile bot earns the fault it is named for, and a bot beside it notices nothing."""
+"""Every hostile bot earns the fault that it is named for, at its place, in a match that the others play to its end.
 
+Each script of `tests/fixtures/bots/` is named `<fault>_<what>.py` or `harmless_<what>.py` and sits, through the real
+referee and the real sandbox, between two good bots. It has its control:
+
+- what the sandbox refuses, by a denial (`harmless_…`) or by the end (`violation_…`), the same script attempts outside,
+  as an ordinary process, and there it succeeds. Where this kernel lacks it, or this user may not, that is named and the
+  control left out; which scripts that may happen to stands in MAY_LACK;
+- where the bot's manners are at fault (a line that is no JSON, a spin without end), the same script does what comes
+  closest and is allowed: the good line, the short spin. It earns no fault;
+- those that attempt nothing and are harmless are controls themselves (GOOD_MANNERS).
+"""
+
+import ctypes
+import hashlib
+import io
+import json
 import os
 import platform
-from collections.abc import Iterator
+import select
+import subprocess
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bots import process
-from bots.process import BotFault, BotProcess, Limits
+from bots.process import Limits
+from bots.sandbox.launcher import BOT_UID, BOT_UID_BASE
+from bots.sandbox.runtime import DEFAULT_PYTHON as PYTHON
+from games.engine import Rules, record
+from games.outcome import parse_outcome
+from games.referee import open_game, open_seating, play_match
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[1]
-KIT = (HERE / "hostile_kit.py").read_bytes()
-HOSTILE = sorted((HERE / "hostile").glob("*.py"))
-# The clocks and the protocol are the same in both modes; mode B is root's.
-OF_THE_JAIL = [path for path in HOSTILE if path.stem.split("_")[0] not in ("timeout", "start", "protocol", "output")]
+FIXTURES = HERE.parent / "fixtures" / "bots"
+KIT = (FIXTURES / "kit.py").read_bytes()
+CAREFUL = (PROJECT / "games" / "house" / "careful.py").read_bytes()
+SCRIPTS = sorted(FIXTURES.glob("*_*.py"))
+MODES = ["A", "B"] if os.geteuid() == 0 else ["A"]
+# Every clock runs out soon, and a good bot needs a hundredth of it.
+QUICK = Limits(start_s=1.0, move_s=0.3, bank_s=0.25, wall_s=0.5, match_wall_s=60.0, memory_mb=96)
+RULES = Rules.preset("classic", end="hands", hands=1).to_json()
+
+# Before the first decision.
+AT_START = {"protocol_answer_before_the_question", "protocol_banner", "protocol_wrong_greeting"}
+# Done in its second turn as well, and seen when it is next asked.
+SEEN_LATER = {
+    *("crash_exit_in_the_middle", "output_log_flood_off_turn", "protocol_answer_between_questions", "protocol_packets"),
+    *("timeout_burning_cpu_off_turn", "timeout_emptying_the_bank", "timeout_never_reading"),
+}
+GOOD_MANNERS = {
+    *("harmless_asyncio_and_threads", "harmless_descriptors_made_nonblocking", "harmless_line_of_4096_bytes"),
+    *("harmless_log_of_a_megabyte", "harmless_log_of_markup_and_escapes", "harmless_storm_of_alarms"),
+    *("harmless_thinking_within_the_free_time", "harmless_unusual_but_right_json", "harmless_usual_imports"),
+}
+# What a kernel may be built without, and what may be kept from the user or the container that runs the tests.
+MAY_LACK = {"ENOSYS", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "EOPNOTSUPP", "ENODEV"}
+MAY_NOT = {"EPERM", "EACCES"}
+TRACES = (Path("/tmp"), Path("/dev/shm"), Path("/var/tmp"), Path("/run"))
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def kind_of(path: Path) -> str:
+    return path.stem.partition("_")[0]
+
+
+def of_the_lines(path: Path) -> bool:
+    """Say whether this is between the bot and the referee alone, whatever jail there is around it."""
+    return kind_of(path) in ("protocol", "illegal")
+
+
+def grouped(paths: Sequence[Path], size: int) -> list[list[Path]]:
+    return [list(paths[first : first + size]) for first in range(0, len(paths), size)]
+
+
+def controls_in_jail() -> list[Path]:
+    return [path for path in SCRIPTS if kind_of(path) not in ("harmless", "violation")]
+
+
+def archive(path: Path, *, is_control: bool = False) -> bytes:
+    """Return what the author of this bot would upload."""
+    members = {"bot.py": path.read_bytes(), "kit.py": KIT, "project.txt": str(PROJECT).encode()}
+    if is_control:
+        members["control.txt"] = b""
+    return zipped(members)
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def make_job(uploads: Sequence[bytes], limits: Limits) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the job of one hand with these bots in the order of their seats, and their sources."""
+    sources = {hashlib.sha256(data).hexdigest(): data for data in uploads}
+    entrants = [
+        {"name": f"bot {seat}", "kind": "bot", "sha256": hashlib.sha256(data).hexdigest()}
+        for seat, data in enumerate(uploads)
+    ]
+    job = {
+        "match": "hostile",
+        "attempt": 1,
+        "rules": RULES,
+        "server_seed": hashlib.sha256(b"hostile").hexdigest(),
+        "player_seeds": [""] * len(uploads),
+        "seating": "fixed",
+        "entrants": entrants,
+        "limits": limits.to_json(),
+        "moves": [],
+        "faults": [],
+    }
+    return job, sources
+
+
+def played(uploads: Sequence[bytes], limits: Limits) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
+    """Play one hand; return the faults, the record, verified, and the logs by seat."""
+    job, sources = make_job(uploads, limits)
+    report = json.loads(json.dumps(play_match(job, sources)))
+    outcome = parse_outcome(report)
+    faults = [fault.public() for fault in outcome.faults]
+    game = open_game({**job, "moves": outcome.moves, "faults": faults})
+    document = record.build(
+        game,
+        id=job["match"],
+        played="2026-11-30T09:15:00Z",
+        seats=job["entrants"],
+        seating=open_seating(job),
+        ms=outcome.ms,
+    )
+    record.verify(json.loads(json.dumps(document)))
+    return report["faults"], document, outcome.logs
+
+
+def own_turns(document: dict[str, Any], seat: int) -> list[int]:
+    """Return the ids of the decisions that were a seat's own."""
+    game = open_game({**make_job([b""] * len(document["seats"]), Limits())[0], "moves": [], "faults": []})
+    ids = []
+    for move in document["hands"][0]["moves"]:
+        assert game.decision is not None
+        if game.decision.seat == seat:
+            ids.append(game.decision.id)
+        game.play(move)
+    return ids
+
+
+def named(paths: Sequence[Path]) -> str:
+    return "+".join(path.stem for path in paths)
+
+
+# Two at a time, to be quick.
 CASES = [
-    pytest.param(mode, path, id=f"{mode}-{path.stem}")
-    for mode, paths in (("A", HOSTILE), ("B", OF_THE_JAIL if os.geteuid() == 0 else []))
-    for path in paths
+    pytest.param(mode, pair, id=f"{mode}-{named(pair)}")
+    for mode in MODES
+    for pair in grouped([path for path in SCRIPTS if mode == "A" or not of_the_lines(path)], 2)
 ]
-GOOD = b"import kit\n\nkit.ready()\nkit.play()\n"
-TURNS = 4
-# More than a pipe takes, told before the first question: a referee must not hang on a bot that does not read.
-NEWS = {"type": "news", "pad": "x" * 50_000}
-HELLO = {"type": "hello"}
 
 
-def verdict(path: Path, limits: Limits) -> tuple[str, str]:
-    """Play a few turns with a bot; return its fault's kind, or `harmless`, and what was seen."""
-    files = {"bot.py": path.read_bytes(), "kit.py": KIT, "project.txt": str(PROJECT).encode()}
-    with BotProcess(files, limits=limits) as bot:
-        try:
-            bot.start(HELLO)
-            for _ in range(4):
-                bot.tell(NEWS)
-            for number in range(1, TURNS + 1):
-                assert bot.ask({"type": "turn", "id": number}, id=number)["id"] == number
-        except BotFault as fault:
-            return fault.kind, f"{fault}\n{bot.stderr[-500:]}"
-        return "harmless", bot.stderr[-500:]
+class Leavings:
+    """What a match could leave behind: processes, descriptors, files."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self.before = self.held()
+
+    def held(self) -> tuple[set[int], dict[str, str]]:
+        """Return this process's children, orphans of theirs included, and its descriptors."""
+        fds = {}
+        for fd in os.listdir("/proc/self/fd"):
+            try:
+                fds[fd] = os.readlink(f"/proc/self/fd/{fd}")
+            except FileNotFoundError:
+                # The one that this very listing had.
+                continue
+        return set(self.children()), fds
+
+    def children(self) -> list[int]:
+        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+
+    def bury(self) -> None:
+        """Reap what had lost its parent and has ended since; what lives is left."""
+        for pid in set(self.children()) - self.before[0]:
+            orphan = os.pidfd_open(pid)
+            if select.select([orphan], [], [], 2.0)[0]:
+                os.waitpid(pid, 0)
+            os.close(orphan)
+
+    def files(self) -> list[str]:
+        """Return the files that a bot or its launcher may have left, by their name or their owner."""
+        left = [str(path) for path in self.scratch.iterdir()]
+        for folder in TRACES:
+            for entry in os.scandir(folder) if folder.exists() else ():
+                try:
+                    owner = entry.stat(follow_symlinks=False).st_uid
+                except FileNotFoundError:
+                    continue
+                if entry.name.startswith("soureh-hostile") or owner == BOT_UID or owner >= BOT_UID_BASE:
+                    left.append(entry.path)
+        return left
+
+    def require_none(self) -> None:
+        self.bury()
+        assert self.held() == self.before
+        assert self.files() == []
 
 
 @pytest.fixture(scope="module")
-def control(sandbox: str) -> Iterator[BotProcess]:
-    """A good bot that lives beside all the hostile ones."""
-    with BotProcess({"bot.py": GOOD, "kit.py": KIT}, limits=Limits()) as bot:
-        bot.start(HELLO)
-        yield bot
+def leavings(sandbox: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leavings]:
+    """One process plays all these matches, as a worker does; whatever outlives its parent becomes its child."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    scratch = tmp_path_factory.mktemp("scratch")
+    assert libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(scratch))
+        yield Leavings(scratch)
+    assert libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) == 0
 
 
-@pytest.mark.parametrize(("mode", "path"), CASES)
-def test_hostile_bot_earns_its_fault_and_harms_nobody(
-    mode: str, path: Path, control: BotProcess, limits: Limits, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def mode(request: pytest.FixtureRequest, leavings: Leavings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Play in this mode, and require afterwards that nothing is left."""
+    monkeypatch.setattr(process, "require", lambda: request.param)
+    yield request.param
+    leavings.require_none()
+
+
+def skip_other_machines(path: Path) -> None:
     if platform.machine() != "x86_64" and b"call(" in path.read_bytes():
         pytest.skip("system call numbers of x86-64")
-    monkeypatch.setattr(process, "require", lambda: mode)
-
-    kind, seen = verdict(path, limits)
-
-    assert kind == path.stem.split("_")[0], seen
-    assert control.ask({"type": "turn", "id": 7}, id=7) == {"id": 7, "move": "d"}
 
 
-def test_match_after_all_these_is_played(control: BotProcess, limits: Limits) -> None:
-    with BotProcess({"bot.py": GOOD, "kit.py": KIT}, limits=limits) as bot:
-        bot.start(HELLO)
-        assert bot.ask({"type": "turn", "id": 1}, id=1) == {"id": 1, "move": "d"}
-    assert control.bank_s == 20.0
-    assert control.stderr == ""
+@pytest.mark.parametrize(("mode", "pair"), CASES, indirect=["mode"])
+def test_hostile_bots_earn_their_faults_and_harm_nobody(mode: str, pair: list[Path]) -> None:
+    for path in pair:
+        skip_other_machines(path)
+    culprits = dict(zip((1, 3), pair, strict=False))
+    uploads = [archive(culprits[seat]) if seat in culprits else CAREFUL for seat in range(4)]
+    faults, document, logs = played(uploads, QUICK)
+    seen = f"{faults}\n" + "\n".join(log[-800:] for log in logs)
+    assert document["result"]["how"] == "hands"
+    assert [logs[seat] for seat in range(4) if seat not in culprits] == [""] * (4 - len(culprits)), seen
+    due = {seat: kind_of(path) for seat, path in culprits.items() if kind_of(path) != "harmless"}
+    assert {fault["seat"]: fault["kind"] for fault in faults} == due, seen
+    for fault in faults:
+        path = culprits[fault["seat"]]
+        assert (fault["hand"], fault["turn"]) == place_of(path, document, fault["seat"]), seen
+        assert document["result"]["places"][fault["seat"]] > 2
+        # The reason is public, and nothing of the bot's own words is in it.
+        assert fault["detail"].isascii() and fault["detail"].isprintable() and len(fault["detail"]) < 80
+
+
+def place_of(path: Path, document: dict[str, Any], seat: int) -> tuple[int, int]:
+    """Return the hand and the decision at which this bot is to be found out."""
+    if kind_of(path) == "start" or path.stem.endswith("_at_start") or path.stem in AT_START:
+        return 1, 0
+    return 1, own_turns(document, seat)[2 if path.stem in SEEN_LATER else 1]
+
+
+@pytest.mark.parametrize("mode", MODES[:1], indirect=True)
+@pytest.mark.parametrize("group", grouped(controls_in_jail(), 4), ids=named)
+def test_control_that_comes_closest_earns_no_fault(group: list[Path], mode: str) -> None:
+    controls = [archive(path, is_control=True) for path in group]
+    faults, document, logs = played(controls + [CAREFUL] * (4 - len(controls)), QUICK)
+    assert faults == [], logs
+    assert document["result"]["how"] == "hands"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in SCRIPTS if path not in controls_in_jail()], ids=lambda path: path.stem
+)
+def test_control_outside_gets_what_it_attempts(path: Path, tmp_path: Path) -> None:
+    skip_other_machines(path)
+    told = attempted_outside(path, tmp_path)
+    if path.stem in GOOD_MANNERS:
+        assert told == {}
+        return
+    assert told
+    refused = {what: said for what, said in told.items() if not said.startswith("got ")}
+    if set(refused.values()) - MAY_LACK - MAY_NOT or len(refused) < len(told):
+        # Part of it may be lacking; the rest then has to succeed.
+        assert set(refused.values()) <= MAY_LACK | MAY_NOT, refused
+    else:
+        pytest.skip(f"not to be had on this host: {refused}")
+
+
+def attempted_outside(path: Path, folder: Path) -> dict[str, str]:
+    """Run a bot's attempts as an ordinary process in this folder; return what each led to."""
+    (folder / "project.txt").write_text(str(PROJECT))
+    (folder / "another_bot.py").write_text("")
+    done = subprocess.run(
+        [PYTHON, "-B", "-X", "utf8", str(path)],
+        env={"KIT_OUTSIDE": "1", "PYTHONPATH": str(FIXTURES)},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("mode", MODES, indirect=True)
+def test_match_after_all_these_is_played(mode: str) -> None:
+    started = time.monotonic()
+    faults, document, logs = played([CAREFUL] * 4, Limits())
+    assert (faults, document["result"]["how"], logs) == ([], "hands", [""] * 4)
+    assert time.monotonic() - started < 30

@@ -1,7 +1,0 @@
-import os
-
-import kit
-
-kit.ready()
-os.abort()
-kit.play()

@@ -1,7 +1,0 @@
-import subprocess
-
-import kit
-
-kit.refused(subprocess.run, ["/usr/bin/python3", "-V"])
-kit.ready()
-kit.play()

@@ -1,1 +1,0 @@
-hoard = bytearray(2 << 30)

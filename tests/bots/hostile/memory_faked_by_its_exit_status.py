@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-raise SystemExit(77)
-kit.play()

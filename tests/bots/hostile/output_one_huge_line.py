@@ -1,6 +1,0 @@
-import kit
-
-kit.ready()
-kit.turn()
-kit.say("x" * (1 << 20))
-kit.play()

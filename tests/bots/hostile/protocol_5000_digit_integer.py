@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.reply('{"id":ID,"x":' + "9" * 5000 + "}")
-kit.play()

@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.reply('{"id":ID,"x":1e999}')
-kit.play()

@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.reply('{"id":0,"id":ID,"move":"d"}')
-kit.play()

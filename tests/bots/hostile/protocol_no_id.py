@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.reply('{"move":"d"}')
-kit.play()

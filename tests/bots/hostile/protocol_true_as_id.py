@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.reply('{"id":true,"move":"d"}')
-kit.play()

@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.reply('{"id":ID,"move":"d"}\n{"id":ID,"move":"d"}')
-kit.play()

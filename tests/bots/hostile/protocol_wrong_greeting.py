@@ -1,5 +1,0 @@
-import kit
-
-kit.hear()
-kit.say('{"type":"hello"}')
-kit.play()

@@ -1,7 +1,0 @@
-import kit
-
-kit.ready()
-kit.turn()
-while True:
-    pass
-kit.play()

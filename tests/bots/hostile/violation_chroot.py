@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.libc.chroot(b"/bot")
-kit.play()

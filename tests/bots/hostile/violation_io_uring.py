@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.libc.syscall(425, 1, 0)
-kit.play()

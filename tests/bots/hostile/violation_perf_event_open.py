@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.libc.syscall(298, 0, 0, 0, 0, 0)
-kit.play()

@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.libc.syscall(155, b"/bot", b"/bot")
-kit.play()

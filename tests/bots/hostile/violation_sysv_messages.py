@@ -1,5 +1,0 @@
-import kit
-
-kit.ready()
-kit.libc.msgget(1234, 0o1666)
-kit.play()
