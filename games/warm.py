@@ -5,6 +5,7 @@ gone, or whose table went on otherwise, is started again and given the hand so f
 """
 
 import logging
+import signal
 import threading
 import time
 from collections import OrderedDict
@@ -89,12 +90,21 @@ class WarmTables:
             self._kept[match.job["match"]] = (match, time.monotonic())
             while len(self._kept) > 1 and sum(kept.alive for kept, _ in self._kept.values()) > self._bots_most:
                 dropped.append(self._kept.popitem(last=False)[1][0])
-            if self._sweeper is None:
-                self._sweeper = threading.Thread(target=self._sweep, name="idle tables", daemon=True)
-                self._sweeper.start()
+            self._start_sweeper()
             self._changed.notify()
         for other in dropped:
             other.close()
+
+    def _start_sweeper(self) -> None:
+        if self._sweeper is not None:
+            return
+        self._sweeper = threading.Thread(target=self._sweep, name="idle tables", daemon=True)
+        # A thread inherits what is blocked: a signal to stop is for the main thread, when that is ready for it.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            self._sweeper.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def _sweep(self) -> None:
         """Let go of whatever waits too long, for ever."""

@@ -17,6 +17,7 @@ from bots.process import Limits
 from games import broker
 from games.engine import Rules
 from games.keys import attempt_key, source_key
+from tests.games.test_warm import Table
 from tests.live import ROOT, until
 
 NAME = "tables@test"
@@ -132,4 +133,24 @@ def test_stopping_worker_hands_its_match_back_and_blames_nobody(client, tmp_path
     assert told == ["games.tasks.match_started", "games.tasks.match_handed_back"]
     log = (tmp_path / "stderr").read_text()
     assert "match handed back match=1111111111111111 attempt=1" in log
+    assert "ERROR" not in log and "Traceback" not in log
+
+
+def test_stopping_worker_lets_the_bots_go_that_wait_at_tables(client, tmp_path: Path):
+    table = Table(SLEEPER)
+    for sha256, source in table.sources.items():
+        client.set(source_key(sha256), source)
+    with (tmp_path / "stderr").open("wb") as stderr:
+        process = start("answers@test", "answers", stderr)
+    try:
+        assert broker.send("sandbox.bot_answers", table.job, queue="answers", shown="()", expires_s=60)
+        until(lambda: "games.tasks.table_result" in reports(client), what="the bot has answered")
+        bots = [pid for pid in descendants(process.pid) if b"/boot.py" in command_line(pid)]
+        assert bots
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert not any(Path(f"/proc/{pid}").exists() for pid in bots)
+    finally:
+        process.kill()
+    log = (tmp_path / "stderr").read_text()
     assert "ERROR" not in log and "Traceback" not in log
