@@ -448,7 +448,11 @@ def bot_files(sources: Mapping[str, bytes], sha256: str) -> dict[str, bytes]:
     """Return what lies in /bot: the upload, and beside it the kit unless it brings its own."""
     if sha256 not in sources:
         raise SandboxError(f"expected the source of every bot: {sha256} is missing")
-    return {"soureh_bot.py": _kit(), **unpack(sources[sha256])}
+    files = unpack(sources[sha256])
+    # A folder of this name is the bot's own matter as well: the two could not both be there.
+    if any(name.startswith(f"{KIT.name}/") for name in files):
+        return files
+    return {KIT.name: _kit(), **files}
 
 
 @cache

@@ -32,6 +32,7 @@ from bots import process
 from bots.process import Limits
 from bots.sandbox.launcher import BOT_UID, BOT_UID_BASE
 from bots.sandbox.runtime import DEFAULT_PYTHON as PYTHON
+from bots.uploads import check_upload
 from games.engine import Rules, record
 from games.outcome import parse_outcome
 from games.referee import open_game, open_seating, play_match
@@ -93,7 +94,7 @@ def archive(path: Path, *, is_control: bool = False) -> bytes:
 
 def zipped(members: dict[str, bytes]) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return file.getvalue()
@@ -306,6 +307,29 @@ def attempted_outside(path: Path, folder: Path) -> dict[str, str]:
     )
     assert (done.returncode, done.stderr) == (0, ""), done
     return json.loads(done.stdout)
+
+
+# What comes near to keeping a jail from being built, which would be the platform's failure and void every match.
+ODD_ARCHIVES = {
+    "a folder in the kit's place": {"soureh_bot.py/data.txt": b"x"},
+    "a kit of its own": {"soureh_bot.py": b"raise ValueError"},
+    "names of the jail's own": {"boot.py": b"x", "dev/null": b"x", "usr/lib/x.so.txt": b"x", "bot/bot.py": b"x"},
+    "modules in the place of others": {f"{name}.py": b"1 / 0" for name in ("ctypes", "io", "resource", "subprocess")},
+    "empty files": {f"empty{number}.txt": b"" for number in range(20)},
+    "many deep folders": {f"a{number}/b/c/d/e/f.txt": b"x" for number in range(95)},
+    "large files": {f"f{number}.bin": bytes(1 << 19) for number in range(7)},
+    "long names": {f"{'n' * 110}{number}": b"x" for number in range(50)},
+}
+
+
+@pytest.mark.parametrize("mode", MODES, indirect=True)
+@pytest.mark.parametrize("members", ODD_ARCHIVES.values(), ids=ODD_ARCHIVES)
+def test_upload_with_odd_files_is_played(mode: str, members: dict[str, bytes]) -> None:
+    good = {"bot.py": b"import kit\n\nkit.play()\n", "kit.py": KIT}
+    upload = check_upload("bot.zip", zipped({**good, **members}))
+    faults, _, logs = played([CAREFUL, zipped({**good, **members})], QUICK)
+    assert set(upload.files) == {*good, *members}
+    assert [fault["kind"] for fault in faults] == [], logs
 
 
 @pytest.mark.parametrize("mode", MODES, indirect=True)
