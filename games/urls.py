@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from games import author_views, fairness_views, kit_views, rules_views, views
+from games import author_views, fairness_views, kit_views, rules_views, status_views, views
 
 urlpatterns: list[URLPattern] = [
     path("rules/", rules_views.rules, name="rules"),
@@ -18,8 +18,12 @@ urlpatterns: list[URLPattern] = [
     path("bots/<slug:slug>/versions/<int:number>/retry/", author_views.retry, name="version_retry"),
     path("bots/<slug:slug>/versions/<int:number>/leave/", author_views.leave, name="version_leave"),
     path("my/bots/aside/", author_views.asides, name="bots_aside"),
+    path("bots/guide/", kit_views.guide, name="guide"),
+    path("bots/reference/", kit_views.reference, name="reference"),
+    path("bots/kit/soureh-kit.zip", kit_views.kit_zip, name="kit_zip"),
     path("bots/kit/soureh_bot.py", kit_views.kit, name="kit"),
     path("docs/fairness.md", fairness_views.about, name="fairness"),
     path("docs/verify_shuffles.py", fairness_views.verifier, name="verifier"),
+    path("status/", status_views.status, name="status"),
     path("health/", views.health, name="health"),
 ]
