@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -26,7 +27,6 @@ RETRIES_PER_HOUR = 20
 
 
 @login_required
-@never_cache
 @require_safe
 def reproducer(request: HttpRequest, code: str, seat: int) -> HttpResponse:
     """Hand an owner the zip that replays the `decision` in the address, one of his bot's, at home."""
@@ -62,6 +62,7 @@ def packed_case(seat: Seat, turn: int) -> HttpResponse:
     name = debrief.reproducer_name(seat.match, turn)
     response["Content-Disposition"] = f'attachment; filename="{name}.zip"'
     response["X-Content-Type-Options"] = "nosniff"
+    add_never_cache_headers(response)
     return response
 
 

@@ -60,7 +60,7 @@ def draw(costs: Sequence[Cost], *, limit_ms: float, free_ms: float) -> dict[str,
 def shown_ms(ms: float) -> str:
     """Return milliseconds for people: three figures at most, seconds from one second on."""
     if ms == 0:
-        return _("under 1 ms")
+        return _("<1 ms")
     if ms >= 1000:
         seconds = ms / 1000
         return _("%(time)s s") % {"time": number_format(seconds, 0 if seconds == int(seconds) else 2)}

@@ -101,6 +101,12 @@ def test_record_takes_seats_seed_and_versions_from_the_row(running, house):
         lambda o: o | {"ms": o["ms"][:-1]},
         lambda o: o | {"ms": [-1, *o["ms"][1:]]},
         lambda o: o | {"moves": [1, *o["moves"][1:]]},
+        lambda o: o | {"cpu_us": [900] * (len(o["moves"]) + 1)},
+        lambda o: o | {"cpu_us": [-1] * len(o["moves"])},
+        lambda o: o | {"cpu_us": [10**13] * len(o["moves"])},
+        lambda o: o | {"cpu_us": [0.5] * len(o["moves"])},
+        lambda o: o | {"starts": [1, -1]},
+        lambda o: o | {"starts": [1] * 5},
         lambda o: o | {"faults": [{"seat": 7, "kind": "crash", "turn": 1}]},
         lambda o: o | {"faults": [{"seat": 0, "kind": "resigned", "turn": 1}]},
         lambda o: o | {"faults": [{"seat": 0, "kind": "crash", "turn": 10**6}]},
@@ -108,7 +114,9 @@ def test_record_takes_seats_seed_and_versions_from_the_row(running, house):
         lambda o: None,
     ],
     ids=[
-        *("cut-short", "too-long", "illegal", "missing-time", "negative-time", "not-text", "no-seat", "not-a-bots"),
+        *("cut-short", "too-long", "illegal", "missing-time", "negative-time", "not-text"),
+        *("cpu-too-long", "negative-cpu", "endless-cpu", "half-a-microsecond", "negative-start", "too-many-starts"),
+        *("no-seat", "not-a-bots"),
         *("fault-after-the-end", "not-an-object", "null"),
     ],
 )
