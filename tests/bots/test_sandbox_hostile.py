@@ -12,8 +12,6 @@ referee and the real sandbox, between two good bots. It has its control:
 """
 
 import ctypes
-import hashlib
-import io
 import json
 import os
 import platform
@@ -21,7 +19,6 @@ import select
 import subprocess
 import tempfile
 import time
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,20 +30,12 @@ from bots.process import Limits
 from bots.sandbox.launcher import BOT_UID, BOT_UID_BASE
 from bots.sandbox.runtime import DEFAULT_PYTHON as PYTHON
 from bots.uploads import check_upload
-from games.engine import Rules, record
+from games.engine import record
 from games.outcome import parse_outcome
 from games.referee import open_game, open_seating, play_match
+from tests.bots.hostile import CAREFUL, FIXTURES, KIT, PROJECT, QUICK, SCRIPTS, archive, kind_of, make_job, zipped
 
-HERE = Path(__file__).parent
-PROJECT = HERE.parents[1]
-FIXTURES = HERE.parent / "fixtures" / "bots"
-KIT = (FIXTURES / "kit.py").read_bytes()
-CAREFUL = (PROJECT / "games" / "house" / "careful.py").read_bytes()
-SCRIPTS = sorted(FIXTURES.glob("*_*.py"))
 MODES = ["A", "B"] if os.geteuid() == 0 else ["A"]
-# Every clock runs out soon, and a good bot needs a hundredth of it.
-QUICK = Limits(start_s=1.0, move_s=0.3, bank_s=0.25, wall_s=0.5, match_wall_s=60.0, memory_mb=96)
-RULES = Rules.preset("classic", end="hands", hands=1).to_json()
 
 # Before the first decision.
 AT_START = {"protocol_answer_before_the_question", "protocol_banner", "protocol_wrong_greeting"}
@@ -67,10 +56,6 @@ TRACES = (Path("/tmp"), Path("/dev/shm"), Path("/var/tmp"), Path("/run"))
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def kind_of(path: Path) -> str:
-    return path.stem.partition("_")[0]
-
-
 def of_the_lines(path: Path) -> bool:
     """Say whether this is between the bot and the referee alone, whatever jail there is around it."""
     return kind_of(path) in ("protocol", "illegal")
@@ -82,44 +67,6 @@ def grouped(paths: Sequence[Path], size: int) -> list[list[Path]]:
 
 def controls_in_jail() -> list[Path]:
     return [path for path in SCRIPTS if kind_of(path) not in ("harmless", "violation")]
-
-
-def archive(path: Path, *, is_control: bool = False) -> bytes:
-    """Return what the author of this bot would upload."""
-    members = {"bot.py": path.read_bytes(), "kit.py": KIT, "project.txt": str(PROJECT).encode()}
-    if is_control:
-        members["control.txt"] = b""
-    return zipped(members)
-
-
-def zipped(members: dict[str, bytes]) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return file.getvalue()
-
-
-def make_job(uploads: Sequence[bytes], limits: Limits) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return the job of one hand with these bots in the order of their seats, and their sources."""
-    sources = {hashlib.sha256(data).hexdigest(): data for data in uploads}
-    entrants = [
-        {"name": f"bot {seat}", "kind": "bot", "sha256": hashlib.sha256(data).hexdigest()}
-        for seat, data in enumerate(uploads)
-    ]
-    job = {
-        "match": "hostile",
-        "attempt": 1,
-        "rules": RULES,
-        "server_seed": hashlib.sha256(b"hostile").hexdigest(),
-        "player_seeds": [""] * len(uploads),
-        "seating": "fixed",
-        "entrants": entrants,
-        "limits": limits.to_json(),
-        "moves": [],
-        "faults": [],
-    }
-    return job, sources
 
 
 def played(uploads: Sequence[bytes], limits: Limits) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:

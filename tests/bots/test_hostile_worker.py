@@ -1,0 +1,166 @@
+"""The worst of the hostile bots, one after the other, in a real sandboxed worker; and that worker killed in a match."""
+
+import base64
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from bots.process import Limits
+from games import broker
+from games.keys import attempt_key, source_key
+from tests.bots.hostile import CAREFUL, FIXTURES, QUICK, archive, kind_of, make_job
+from tests.live import ROOT, until
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+
+WORST = [
+    "harmless_fork_bomb",
+    "memory_bomb",
+    "output_flood_without_newline",
+    "timeout_sleeping_for_ever",
+    "crash_exit_in_the_middle",
+    "harmless_killing_everybody",
+    "timeout_ignoring_all_signals",
+    "start_busy_in_threads",
+    "violation_ptrace",
+    "harmless_killing_itself",
+]
+# It would rather outlive whoever started it.
+SURVIVOR = b"""
+import signal, time
+import kit
+
+for number in range(1, 65):
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError):
+        continue
+kit.ready()
+while True:
+    time.sleep(1)
+"""
+LONG = Limits(wall_s=60.0, move_s=15.0)
+
+
+@pytest.fixture
+def client(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as client:
+        yield client
+
+
+@pytest.fixture
+def worker(client: redis.Redis, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker of the queue `matches` with one slot."""
+    command = [sys.executable, "-m", "celery", "-A", "soureh_site.sandbox_worker", "-q", "worker"]
+    command += ["-n", "matches@hostile", "-Q", "matches", "-c", "1"]
+    command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    environment = {key: value for key, value in os.environ.items() if key != "REDIS_URL"}
+    with (tmp_path / "stderr").open("wb") as stderr:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=stderr, start_new_session=True)
+    try:
+        yield process
+    finally:
+        # Its slot ends by itself when it is gone.
+        process.kill()
+        process.wait()
+
+
+def send(client: redis.Redis, code: str, uploads: Sequence[bytes], limits: Limits) -> None:
+    """Send a match to the worker, as the site would."""
+    job, sources = make_job(uploads, limits)
+    for sha256, data in sources.items():
+        client.set(source_key(sha256), data)
+    client.set(attempt_key(code), "1")
+    assert broker.send("sandbox.play_match", {**job, "match": code}, queue="matches", shown="()", expires_s=600)
+
+
+def reports(client: redis.Redis) -> list[tuple[str, list[Any]]]:
+    """Return what the worker has reported of matches, oldest first: task and arguments."""
+    messages = [json.loads(message) for message in reversed(client.lrange("results", 0, -1))]
+    told = [
+        (message["headers"]["task"].rpartition(".")[2], json.loads(base64.b64decode(message["body"]))[0])
+        for message in messages
+    ]
+    return [(name, args) for name, args in told if name.startswith("match_") and name != "match_heartbeat"]
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def descendants(pid: int) -> list[int]:
+    return [one for child in children(pid) for one in (child, *descendants(child))]
+
+
+def test_worker_takes_the_next_match_after_each_of_the_worst(
+    client: redis.Redis, worker: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    for name in WORST:
+        send(client, name, [CAREFUL, archive(FIXTURES / f"{name}.py"), CAREFUL], QUICK)
+    send(client, "honest", [CAREFUL] * 4, QUICK)
+    until(lambda: reports(client), within_s=120, what="the worker starts to play")
+    [slot] = children(worker.pid)
+    until(lambda: reports(client)[-1][:1] == ("match_result",) and len(results(client)) > len(WORST), within_s=120)
+
+    due = {name: [] if kind_of(Path(name)) == "harmless" else [(1, kind_of(Path(name)))] for name in WORST}
+    assert results(client) == {**due, "honest": []}
+    # None failed, none had to be played twice, and it was one process that played them all.
+    assert {name for name, _ in reports(client)} == {"match_started", "match_result"}
+    assert children(worker.pid) == [slot]
+    assert descendants(slot) == []
+    log = (tmp_path / "stderr").read_text()
+    assert "ERROR" not in log and "Traceback" not in log
+
+
+def results(client: redis.Redis) -> dict[str, list[tuple[int, str]]]:
+    """Return the faults, seat and kind, of every match that was played to its end."""
+    return {
+        args[0]: [(fault["seat"], fault["kind"]) for fault in args[2]["faults"]]
+        for name, args in reports(client)
+        if name == "match_result"
+    }
+
+
+def test_no_bot_outlives_a_worker_that_is_killed(
+    client: redis.Redis, worker: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    script = tmp_path / "survivor.py"
+    script.write_bytes(SURVIVOR)
+    # First the slot that plays, in whose place the worker puts a new one; then the worker with all its processes,
+    # while the jails are in sessions of their own.
+    for code, kill in (
+        ("first", lambda: os.kill(children(worker.pid)[0], signal.SIGKILL)),
+        ("second", lambda: os.killpg(worker.pid, signal.SIGKILL)),
+    ):
+        send(client, code, [archive(script)] * 3, LONG)
+        jails = until(lambda: jails_below(worker.pid, bots=3), within_s=120, what="three bots live")
+        pidfds = [os.pidfd_open(pid) for pid in jails]
+        try:
+            kill()
+            dead_by = time.monotonic() + 5
+            for pidfd in pidfds:
+                assert select.select([pidfd], [], [], max(0, dead_by - time.monotonic()))[0], "outlived its worker"
+        finally:
+            for pidfd in pidfds:
+                os.close(pidfd)
+        assert reports(client)[-1] == ("match_started", [code, 1, "matches@hostile"])
+
+
+def jails_below(pid: int, *, bots: int) -> list[int]:
+    """Return the processes of the jails below a worker, its bwrap and the bot for each, once there are so many."""
+    try:
+        found = [one for one in descendants(pid) if b"/boot.py" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    except (FileNotFoundError, ProcessLookupError):
+        # One ended while it was looked at.
+        return []
+    return found if len(found) >= 2 * bots else []
