@@ -20,7 +20,8 @@ from tests.people import person
 
 pytestmark = pytest.mark.django_db
 FIELDS = (
-    *("bot", "name", "source", "file", "about", "ladder", "next", "id", "move", "player_seed", "preset", "target"),
+    *("bot", "name", "source", "file", "note", "about", "ladder", "next", "id", "move", "player_seed", "preset"),
+    "target",
     *("opponent_1", "opponent_2", "username", "email", "login", "password", "password1", "password2", "oldpassword"),
     *("code", "revoke", "remember", "action_add", "action_primary", "action_remove", "action_send", "uid", "key"),
 )
@@ -58,6 +59,7 @@ BODIES = {
 }  # fmt: skip
 QUERIES = (
     *("?q=%00&after=%00&bot=%00&ladder=%00&before=%00&next=%00&hand=%00&step=%00", "?next=http://%5b&bot=a&bot=b"),
+    *("?old=-1&new=" + "9" * 40, "?old=1&new=%EF%BC%91&page=" + "9" * 40),
     *("?cursor=" + base64.b64encode(text).decode() for text in (b"p=a\0b", b"p=" + b"9" * 40, b"o=9&p=\xff")),
     *("?limit=-1&offset=" + "9" * 40, "?hand=" + "9" * 40 + "&step=-1&before=" + "9" * 18, "?format=%00&state=%00"),
 )

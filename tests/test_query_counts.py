@@ -83,7 +83,7 @@ def every_address(ada: Any, ladder: Ladder) -> list[str]:
             "key": ["abc"],
             "uidb36": ["1"],
         }
-    ) + [f"/matches/?ladder={ladder.slug}&bot={mine.bot.slug}"]
+    ) + [f"/matches/?ladder={ladder.slug}&bot={mine.bot.slug}", f"/bots/{mine.bot.slug}/versions/compare/?old=1&new=1"]
 
 
 def count_all(clients: dict[str, Client], every_address: list[str]) -> dict[str, tuple[int, int]]:

@@ -427,6 +427,13 @@ def test_deleted_version_leaves_its_place_to_the_newest(ada: Any) -> None:
     assert plays(first) == 2
 
 
+def test_bot_with_an_activated_version_is_deleted_with_its_owner(ada: Any) -> None:
+    first, _second = ready(ada, 2)
+    activate(ada, first)
+    ada.delete()
+    assert not Bot.objects.exists() and not BotVersion.objects.exists()
+
+
 def test_playable_is_the_newest_version_that_is_ready(ada: Any) -> None:
     first = uploaded(ada, state="ready")
     second = add_version(ada, bot=first.bot, file_name="bot.py", data=OTHER_BOT)

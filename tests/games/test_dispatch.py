@@ -1,6 +1,7 @@
 """Who plays next, what becomes of attempts, and what the sweep puts right. No bot runs here."""
 
 import os
+import random
 import signal
 from collections import Counter
 from datetime import timedelta
@@ -13,7 +14,7 @@ from bots.models import BotVersion
 from games import broker, dispatch, finish, sandbox_tasks, tasks
 from games.engine import Rules
 from games.keys import pause_key
-from games.models import Finding, Match, Worker
+from games.models import Finding, Match, Share, Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RULES = Rules.preset("classic").to_json()
@@ -109,6 +110,21 @@ def test_place_in_the_queue_counts_trials_and_fair_turns(house, office):
     assert [dispatch.place_in_queue(match) for match in (*first, other)] == [1, 3, 4, 2]
     create(house, share="owner:1", kind="trial")
     assert dispatch.place_in_queue(other) == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_place_in_the_queue_is_the_one_in_which_it_is_played(house, office, seed):
+    dice = random.Random(seed)
+    for _ in range(24):
+        create(house, share=dice.choice(["a", "b", "owner:1", "owner:2"]), kind=dice.choice(["ranked", "trial"]))
+    playing = dice.sample(list(Match.objects.values_list("pk", flat=True)), 4)
+    Match.objects.filter(pk__in=playing).update(state="playing")
+    Share.objects.create(name="a", served_at=timezone.now())
+    waiting = Match.objects.filter(state="waiting")
+    places = {match.pk: dispatch.place_in_queue(match) for match in waiting}
+    assert [places[match.pk] for match in dispatch.choose(24)] == list(range(1, 21))
+    first_ranked = min(place for pk, place in places.items() if waiting.get(pk=pk).kind == "ranked")
+    assert first_ranked == waiting.filter(kind="trial").count() + 1
 
 
 def test_task_carries_neither_seed_nor_source_where_it_is_printed(house, worker, office):
