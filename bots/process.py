@@ -179,6 +179,14 @@ class BotProcess:
             raise protocol_fault(f"expected an answer with id {id}", line)
         return answer
 
+    def require_within_clocks(self) -> None:
+        """Look at what the bot has used since its last answer, as `ask` would: for one that is asked no more.
+
+        Raises:
+            BotFault: timeout.
+        """
+        self._refuse_overuse(self._cpu_s() - self._cpu_mark)
+
     def tell(self, message: Mapping[str, Any]) -> None:
         """Send a message that wants no answer. Never blocks; what the bot does not read waits in memory."""
         assert self._jail is not None

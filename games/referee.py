@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bots.process import BotFault, BotProcess, Limits, SandboxError
+from bots.sandbox.runtime import bytecode
 from bots.uploads import unpack
 from games.engine import Decision, Feed, Game, Rules, Seating, draw_seats, fixed_seats, replay
 
@@ -303,6 +304,9 @@ class BotPlayer:
         if self._feed is not None:
             for message in self._feed.messages(game):
                 self._process.tell(message)
+            # Who has lost is asked no more, and could slow the others down for the rest of the game.
+            if self.seat in game.eliminated and game.decision is not None:
+                self._process.require_within_clocks()
 
     def say_goodbye(self, game: Game) -> None:
         """Tell the bot how the game ended, if it runs."""
@@ -416,7 +420,7 @@ class Match:
         if entrant["kind"] != "bot":
             return None
         return BotPlayer(
-            bot_files(sources, entrant["sha256"]),
+            _with_bytecode(bot_files(sources, entrant["sha256"])),
             seat=seat,
             match=self.job["match"],
             names=[other["name"] for other in self.entrants],
@@ -453,6 +457,13 @@ def bot_files(sources: Mapping[str, bytes], sha256: str) -> dict[str, bytes]:
     if any(name.startswith(f"{KIT.name}/") for name in files):
         return files
     return {KIT.name: _kit(), **files}
+
+
+def _with_bytecode(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Spare a bot the compilation of our kit, which is a fifth of its start; one of its own it compiles itself."""
+    if files.get(KIT.name) != _kit():
+        return files
+    return {**files, **bytecode(KIT.name, _kit())}
 
 
 @cache

@@ -30,6 +30,14 @@ print(json.dumps({
     "version": sys.version_info[:2],
 }))
 """
+# In the layout of PEP 552, never checked against the source: for whom it is made the two come together.
+COMPILE = """
+import importlib.util, json, marshal, sys
+source = sys.stdin.buffer.read()
+code = compile(source, sys.argv[1], "exec", dont_inherit=True)
+sys.stdout.buffer.write(sys.implementation.cache_tag.encode() + b"\\n" + importlib.util.MAGIC_NUMBER)
+sys.stdout.buffer.write((1).to_bytes(4, "little") + importlib.util.source_hash(source) + marshal.dumps(code))
+"""
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,25 @@ def runtime() -> Runtime:
         wanted = "CPython " + ".".join(map(str, OLDEST))
         raise SandboxError(f"BOT_PYTHON: expected {wanted} or newer: {found['name']} {found['version']} ({python})")
     return Runtime(found["python"], _folders(found["prefixes"]), packages)
+
+
+@functools.cache
+def bytecode(name: str, source: bytes) -> Mapping[str, bytes]:
+    """Return what lies beside /bot/`name`, a module of ours, so that no bot has to compile it, by path inside /bot.
+
+    Made once a process, by the interpreter that will read it. Never for a bot's own source, which no compiler outside
+    of the jail should see; its own module of that name must not be given this.
+
+    Raises:
+        SandboxError: the interpreter does not compile it.
+    """
+    command = [runtime().python, "-I", "-S", "-c", COMPILE, f"/bot/{name}"]
+    try:
+        done = subprocess.run(command, input=source, capture_output=True, timeout=ASK_S, check=True, env={})
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SandboxError(f"{name} is not compiled by {runtime().python}: {error}") from error
+    tag, _, compiled = done.stdout.partition(b"\n")
+    return {f"__pycache__/{name.removesuffix('.py')}.{tag.decode()}.pyc": compiled}
 
 
 def read_variables(environment: Mapping[str, str]) -> tuple[str, str | None]:

@@ -13,7 +13,8 @@ import pytest
 
 from bots.process import BotProcess, Limits
 from bots.sandbox import probe
-from bots.sandbox.runtime import DEFAULT_PYTHON, Runtime, read_variables, runtime
+from bots.sandbox.runtime import DEFAULT_PYTHON, Runtime, bytecode, read_variables, runtime
+from games import referee
 
 HELLO = {"type": "hello"}
 TELL = b'\nprint(\'{"type":"ready"}\', flush=True)\ninput()\n'
@@ -155,6 +156,23 @@ def test_packages_that_no_bot_could_use_are_refused(
     assert "BOT_PACKAGES: a bot cannot use them: " in probe().reason
     os.chmod(folder, 0o755)
     os.chmod(folder / "tiny", 0o755)
+
+
+def test_module_of_ours_need_not_be_compiled_by_the_bot(sandbox: str) -> None:
+    source = b"import sys, ours; print(ours.WORD, ours.__file__, file=sys.stderr)" + TELL
+    # From two sources, so that it shows which of them was taken.
+    files = {"bot.py": source, "ours.py": b"WORD = 'source'", **bytecode("ours.py", b"WORD = 'compiled'")}
+    with BotProcess(files, limits=Limits()) as bot:
+        bot.start(HELLO)
+        bot.close()
+        assert bot.stderr == "compiled /bot/ours.py\n"
+
+
+def test_kit_of_the_bots_own_is_compiled_by_itself() -> None:
+    kit = referee._kit()
+    assert len(referee._with_bytecode({"bot.py": b"", "soureh_bot.py": kit})) == 3
+    for files in ({"bot.py": b"", "soureh_bot.py": kit + b"#"}, {"bot.py": b""}):
+        assert referee._with_bytecode(files) == files
 
 
 def test_empty_variables_are_the_default() -> None:
