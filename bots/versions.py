@@ -41,7 +41,7 @@ NAME_MIN, NAME_MAX = 2, 32
 # What others may know of: versions that passed their trial. The rest is between the owner and the site.
 PUBLIC_STATES = (BotVersion.State.READY, BotVersion.State.SET_ASIDE)
 # What stands at these addresses below /bots/ is a page of the site, not a bot.
-RESERVED_SLUGS = frozenset({"kit", "new", "upload"})
+RESERVED_SLUGS = frozenset({"guide", "kit", "new", "reference", "upload"})
 
 
 class Refusal(Exception):

@@ -16,7 +16,7 @@ urlpatterns: list[URLPattern] = [
     ),
     path("bots/", bot_views.bot_list, name="bot_list"),
     # What is no bot's page at such an address is the bots' own (bots.versions.RESERVED_SLUGS).
-    re_path(r"^bots/(?!(?:kit|new|upload)/$)(?P<slug>[-a-zA-Z0-9_]+)/$", bot_views.bot, name="bot"),
+    re_path(r"^bots/(?!(?:guide|kit|new|reference|upload)/$)(?P<slug>[-a-zA-Z0-9_]+)/$", bot_views.bot, name="bot"),
     path("people/<str:username>/", bot_views.person, name="person"),
     path("matches/", match_views.match_list, name="match_list"),
     path("matches/<slug:code>/", match_views.match, name="match"),

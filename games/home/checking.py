@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,8 +32,10 @@ NARROW = 0.5
 Say = Callable[[str], None]
 
 
-def check(spec: str, rules: Rules, seed: str, numbers: Iterable[int], *, say: Say) -> bool:
+def check(spec: str, rules: Rules, seed: str, numbers: Iterable[int], *, is_logged: bool, say: Say) -> bool:
     """Say whether a bot would be accepted and pass its trial, game by game, and return that.
+
+    With `is_logged` each game is followed by the bot's log.
 
     Raises:
         ArenaError: there is no such file.
@@ -46,6 +49,8 @@ def check(spec: str, rules: Rules, seed: str, numbers: Iterable[int], *, say: Sa
     for number in numbers:
         game = _play(bot, rules, seed, number)
         say(game.line())
+        if is_logged:
+            say(textwrap.indent(game.log, "    "))
         if game.fault:
             say(game.account(_again(spec, rules, seed, number)))
         games.append(game)

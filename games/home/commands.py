@@ -28,7 +28,7 @@ your network. Run your own bots, and those of people whom you trust."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for and return the exit status."""
-    options = _parser().parse_args(arguments)
+    options = read_arguments(arguments)
     try:
         return int(options.do(options))
     except (ArenaError, RulesError, SandboxError) as error:
@@ -37,6 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def read_arguments(arguments: Sequence[str] | None = None) -> Namespace:
+    """Return what a command line asks for; ends the process, as argparse does, if it asks for nothing that there is."""
+    return _parser().parse_args(arguments)
 
 
 def _parser() -> ArgumentParser:
@@ -49,6 +54,7 @@ def _parser() -> ArgumentParser:
     checking.add_argument("--games", type=playing.positive, default=GAMES, metavar="N", help=f"how many ({GAMES})")
     checking.add_argument("--seed", default=None, metavar="TEXT", help="deals the same cards again (random)")
     checking.add_argument("--only", type=playing.positive, default=None, metavar="N", help="play game N alone")
+    checking.add_argument("--log", action="store_true", help="show the bot's whole log after each game")
     playing.add_rules(checking)
     checking.set_defaults(do=_check)
 
@@ -66,7 +72,7 @@ def _check(options: Namespace) -> int:
     seed = secrets.token_hex(4) if options.seed is None else options.seed
     rules = playing.read_rules(vars(options))
     numbers = range(1, options.games + 1) if options.only is None else [options.only]
-    would_pass = check(options.bot, rules, seed, numbers, say=print)
+    would_pass = check(options.bot, rules, seed, numbers, is_logged=options.log, say=print)
     return 0 if would_pass else FAILED
 
 

@@ -632,6 +632,29 @@ def _room(choice: tuple) -> int:
     return room
 
 
+class Bot:
+    """A bot with a memory of its own: subclass it, write `choose`, and any of the others that you like.
+
+    One object plays one match. `run(MyBot())` is the last line of its file.
+    """
+
+    def choose(self, turn: Turn) -> str:
+        """Return one of `turn.legal`."""
+        raise NotImplementedError("expected a method choose(turn)")
+
+    def on_hello(self, game: Game) -> None:
+        """Take in the match, before its first card: `game.seat` is yours, `game.rules` hold."""
+
+    def on_hand(self, hand: Hand) -> None:
+        """Take in a hand that was dealt; in a match that you join in the middle, with what has happened in it."""
+
+    def on_hand_end(self, message: dict) -> None:
+        """Take in how a hand ended: `end`, `winner`, all `down` cards, `points`, `totals` (the protocol's message)."""
+
+    def on_game_end(self, message: dict) -> None:
+        """Take in how the game ended: `totals`, `places`, `faults` (the protocol's message)."""
+
+
 class Table:
     """A bot at its table: takes the protocol's messages one by one and answers those that want it."""
 
