@@ -44,7 +44,11 @@ MODE_B = [
     *("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"),
 ]
 MODES = {"A": MODE_A, "B": MODE_B}
-COMMON = ["--die-with-parent", "--new-session", "--clearenv", "--setenv", "OPENBLAS_NUM_THREADS", "1"]
+COMMON = [
+    *("--die-with-parent", "--new-session", "--clearenv", "--setenv", "OPENBLAS_NUM_THREADS", "1"),
+    # The host's name is nobody's business.
+    *("--hostname", "bot"),
+]
 
 
 @dataclass(frozen=True)

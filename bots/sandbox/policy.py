@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 ALLOWED = """
     read write readv writev pread64 preadv close close_range lseek fstat stat lstat newfstatat statx access faccessat
     faccessat2 readlink readlinkat open openat getdents64 getcwd chdir dup dup2 dup3 pipe pipe2 statfs fstatfs
-    mprotect munmap mremap madvise brk mincore set_robust_list get_robust_list rseq set_tid_address
+    mprotect munmap mremap brk mincore set_robust_list get_robust_list rseq set_tid_address
     arch_prctl membarrier gettid getpid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
     getpgid getsid uname sysinfo getrusage times getrlimit clock_gettime clock_getres clock_nanosleep nanosleep
     gettimeofday time getcpu poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
@@ -53,6 +53,8 @@ FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 # TCGETS TIOCGWINSZ FIONREAD FIOCLEX FIONBIO
 IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5451, 0x5421)
 MAP_HUGETLB = 0x40000
+# NORMAL RANDOM SEQUENTIAL WILLNEED DONTNEED FREE HUGEPAGE NOHUGEPAGE DONTDUMP DODUMP
+MADVICE = (0, 1, 2, 3, 4, 8, 14, 15, 16, 17)
 FUTEX_PRIVATE, FUTEX_CLOCK_REALTIME = 0x80, 0x100
 # WAIT, WAIT_BITSET
 FUTEX_WAITS = (0, 9)
@@ -99,6 +101,9 @@ def _add_conditional(seccomp: Any, rules: Any) -> None:
     _add(seccomp, rules, allow, "clone", arg(0, masked, CLONE_THREAD | CLONE_NAMESPACES, CLONE_THREAD))
     # The pool of huge pages is the host's, set aside for a database perhaps.
     _add(seccomp, rules, allow, "mmap", arg(3, masked, MAP_HUGETLB, 0))
+    # MERGEABLE pages are shared with other processes, and writing to one tells whether another has the like.
+    for advice in MADVICE:
+        _add(seccomp, rules, allow, "madvise", arg(2, equal, advice))
     # Files of /usr are the same in every jail, and a futex at a page of theirs too: whoever woke a
     # waiter there could tell another bot something. pthread_join waits at what only the kernel wakes.
     _add(seccomp, rules, allow, "futex", arg(1, masked, FUTEX_PRIVATE, FUTEX_PRIVATE))
