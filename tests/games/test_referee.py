@@ -13,6 +13,7 @@ from games import referee
 from games.engine import Rules, record
 from games.referee import Match, advance, open_game, play_match
 from tests.games.kit_tables import HOUSE
+from tests.live import until
 
 CAREFUL = (HOUSE / "careful.py").read_bytes()
 PLAYED = "2026-11-30T09:15:00Z"
@@ -333,3 +334,43 @@ def test_advance_without_bots_is_the_engine_s_own_play():
     game.fault(1, "left")
     played = advance(game, [None] * 3)
     assert played.moves == ["d"] and game.decision.seat == 2
+
+
+SORE_LOSER = """
+import json, sys
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "hello":
+        print('{"type":"ready"}')
+    elif message["type"] == "turn":
+        print(json.dumps({"id": message["id"], "move": "d" if "d" in message["legal"] else message["legal"][0]}))
+    elif message["type"] == "hand_end" and message["totals"][2] >= 40:
+        while True:
+            pass
+"""
+
+
+def test_bot_that_is_out_and_burns_the_processor_is_stopped_without_a_fault():
+    job, sources = make_job([CAREFUL, CAREFUL, SORE_LOSER], seed="c")
+    job["rules"] = Rules.preset("classic", end="elimination", target=40).to_json()
+    seen = []
+
+    with Match(job, sources) as match:
+        loser = match.players[2]
+
+        def look(_decisions):
+            if 2 not in match.game.eliminated or match.game.decision is None:
+                return
+            seen.append((match.game.decision.hand, loser.is_alive))
+            # It was told of it just before the second of these.
+            if len(seen) == 2:
+                until(lambda: loser.pending_us() > LIMITS.move_s * 1e6, what="the loser burns")
+
+        match.play(on_progress=look)
+    # In the next hand it burned, and when that was over it was stopped.
+    hand = seen[0][0]
+    assert {is_alive for no, is_alive in seen if no == hand} == {True}
+    assert seen[-1][0] > hand + 1 and not seen[-1][1]
+    assert match.played.faults == []
+    assert match.game.result.how == "elimination"
