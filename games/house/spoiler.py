@@ -1,7 +1,11 @@
-"""The house bot `spoiler`: as careful as `careful`, and a nuisance to whoever is about to win.
+"""The house bot `spoiler`: as careful as `careful`, and a nuisance to whoever is most dangerous.
 
-Against a standing call it breaks what it can. When a drawn card is of no use to itself it gives it
-to the opponent who seems nearest to calling, on top of the coop that it most probably breaks.
+A turn that is given to spoiling is a turn not given to its own cards, and at a full table the others gain
+by it too. So it spoils only where that costs it little: against a standing call, which ends the hand
+unless somebody breaks it, and with a drawn card that helps it nowhere.
+
+And it knows when not to: a lost hand that brings the total to a round hundred earns the century bonus and is
+worth more than a won one. With that in reach it neither calls nor spoils, and lets the others win.
 """
 
 import soureh_bot
@@ -9,23 +13,32 @@ import soureh_bot
 WORTH_A_TURN = 0.25
 """How probably a swap must break a coop before it is better than throwing the card away."""
 
+SMALL_GAIN = 8
+"""So many points saved in a lost hand are less than a spoilt opponent."""
+
 
 def choose(turn):
     if turn.is_pick:
         return turn.best_pick()
     if "show" in turn.legal:
-        return "show"
-    swap, harm = best_swap(turn)
-    if turn.call and harm > WORTH_A_TURN:
-        return turn.with_call(swap)
-    best = max(own_moves(turn), key=lambda move: (sum(turn.coops_after(move)), -turn.lost_after(move)))
-    if sum(turn.coops_after(best)) == sum(turn.my_valid()) and harm > WORTH_A_TURN:
-        best = swap
+        return "go" if turn.lost_after("d") < 0 else "show"
+    own = [move for move in turn.legal if move in ("k0", "k1", "k2", "k3", "d")]
+    best = max(own, key=lambda move: (sum(turn.coops_after(move)), -turn.lost_after(move)))
+    if turn.lost_after(best) < 0:
+        return min(own, key=lambda move: (turn.lost_after(move), -sum(turn.coops_after(move))))
+    if turn.call or gains_little(turn, best):
+        swap, harm = best_swap(turn)
+        if harm > WORTH_A_TURN:
+            return turn.with_call(swap) if all(turn.my_valid()) else swap
     return turn.with_call(best) if all(turn.coops_after(best)) else best
 
 
-def own_moves(turn):
-    return [move for move in turn.legal if move in ("k0", "k1", "k2", "k3", "d")]
+def gains_little(turn, best):
+    """Return whether a move completes no coop and saves few points."""
+    return (
+        sum(turn.coops_after(best)) == sum(turn.my_valid())
+        and turn.lost_after("d") - turn.lost_after(best) <= SMALL_GAIN
+    )
 
 
 def best_swap(turn):
@@ -48,7 +61,7 @@ def danger(turn, seat):
     """Return how near an opponent is to winning: 1 for the caller, else the share of his coops that seem valid."""
     if turn.call:
         return 1.0 if turn.call["seat"] == seat else 0.0
-    return sum(turn.chance_valid(seat, slot) for slot in range(4)) / 4
+    return sum(turn.chance_valid(seat, slot) for slot in soureh_bot.SLOTS) / 4
 
 
 soureh_bot.run(choose)

@@ -80,6 +80,27 @@ def test_spoilers_break_the_caller_when_they_can(name):
     assert house(name)(turn)[:2] == "s1"
 
 
+def test_spoiler_would_rather_lose_when_that_earns_the_century_bonus():
+    # 92 + 2 + 2 + 2 + 2 is 100; without the bonus in reach it breaks the caller's coop, or calls itself.
+    cards = {"down": ["9s", "9h", "9d", "8c"], "up": [["2h", "2h", "2d", "2d"], ["2h", "As", "Ah", "Ac"]]}
+    legal = ["k0", "k1", "k2", "k3", "s10", "d"]
+    spoiler = house("spoiler")
+    call = {"seat": 1, "shield_used": False}
+    assert spoiler(turn_of(**cards, drawn="Td", legal=legal, totals=[60, 60], call=call)) == "s10"
+    assert spoiler(turn_of(**cards, drawn="Td", legal=legal, totals=[92, 60], call=call)) != "s10"
+    every_call = [move + "!" for move in ("k0", "k1", "k2", "k3", "d")]
+    assert spoiler(turn_of(**cards, drawn="Td", legal=[*legal, *every_call], totals=[92, 60])) in legal[:4] + ["d"]
+    own_call = {"seat": 0, "shield_used": False}
+    assert spoiler(turn_of(**cards, drawn=None, legal=["show", "go"], totals=[92, 60], call=own_call)) == "go"
+
+
+def test_spoiler_minds_its_own_coops_first():
+    # The drawn ten completes its own coop, and would break the neighbour's.
+    cards = {"down": ["9s", "9h", "9d", "2c"], "up": [["2h", "2h", "2d", "5h"], ["2h", "As", "Ah", "Ac"]]}
+    turn = turn_of(**cards, drawn="Td", legal=["k0", "k1", "k2", "k3", "k3!", "s10", "d"])
+    assert house("spoiler")(turn) == "k3!"
+
+
 def test_careful_leaves_others_alone():
     careful = house("careful")
     moves = []
