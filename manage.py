@@ -7,6 +7,7 @@ import sys
 
 def main() -> None:
     """Run the command line; a bad setting is one line on stderr, not a traceback."""
+    open_standard_streams()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "soureh_site.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
@@ -15,6 +16,17 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"error: {error}")
+
+
+def open_standard_streams() -> None:
+    """Open what the caller closed of standard input, output and error: else a pipe would take its number."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 if __name__ == "__main__":

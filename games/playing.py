@@ -410,7 +410,8 @@ def table(report: dict[str, Any], seed: str) -> str:
         for row in rows
     ]
     figures = f"{report['turns']} turns in {report['seconds']:.1f} s ({report['turns_per_s']:.0f} a second)"
-    return "\n".join([*lines, "", f"{report['games']} games, {figures}, seed {seed!r}"])
+    games = f"{report['games']} game{'' if report['games'] == 1 else 's'}"
+    return "\n".join([*lines, "", f"{games}, {figures}, seed {seed!r}"])
 
 
 def _width(text: str) -> int:

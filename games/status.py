@@ -64,19 +64,19 @@ def _matches(workers: Sequence[Worker], now: datetime) -> Part:
     state, able = _state(workers, "matches", now)
     slots = sum(worker.slots for worker in able)
     text = ngettext("Up to %(slots)s match is played at once.", "Up to %(slots)s matches are played at once.", slots)
-    words = {"working": text % {"slots": slots}, "paused": _("What waits keeps its place.")}
+    words = {"working": text % {"slots": slots}, "paused": _("Paused by the operators. What waits keeps its place.")}
     return Part(_("Matches of bots"), state, words.get(state) or _trouble(state, workers, "matches", now))
 
 
 def _tables(workers: Sequence[Worker], now: datetime) -> Part:
     state, _able = _state(workers, "tables", now)
-    words = {"working": _("Moves are taken."), "paused": _("Moves wait.")}
+    words = {"working": _("Moves are taken."), "paused": _("Paused by the operators. Moves wait, and are not lost.")}
     return Part(_("Tables of people"), state, words.get(state) or _trouble(state, workers, "tables", now))
 
 
 def _answers(workers: Sequence[Worker], now: datetime) -> Part:
     state, _able = _state(workers, "answers", now)
-    words = {"working": _("Bots answer."), "paused": _("Bots answer later.")}
+    words = {"working": _("Bots answer."), "paused": _("Paused by the operators. Bots answer later.")}
     return Part(_("Bots at tables"), state, words.get(state) or _trouble(state, workers, "answers", now))
 
 
