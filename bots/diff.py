@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from enum import StrEnum
+from os.path import commonprefix
 from typing import NamedTuple
 
 CONTEXT_LINES = 3
@@ -32,7 +33,10 @@ class Change(StrEnum):
 
 @dataclass(frozen=True)
 class Line:
-    """A line of either file or of both; `old` and `new` are its numbers there, from 1. `sign` is +, - or blank."""
+    """A line of either file or of both; `old` and `new` are its numbers there, from 1. `sign` is +, - or blank.
+
+    Where it gave way to one much like it, what differs is from `marked_from` to `marked_to`, in characters.
+    """
 
     sign: str
     old: int | None
@@ -40,6 +44,14 @@ class Line:
     text: str
     is_cut: bool = False
     has_end: bool = True
+    marked_from: int = 0
+    marked_to: int = 0
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Return the line as what comes before, within and after what is marked."""
+        start, end = self.marked_from, self.marked_to
+        return self.text[:start], self.text[start:end], self.text[end:]
 
 
 @dataclass
@@ -230,8 +242,9 @@ def _hunks(edits: Sequence[Edit], old: Sequence[str], new: Sequence[str]) -> Ite
             hunk = []
         lead = gap if hunk else min(gap, CONTEXT_LINES)
         hunk += _kept(old, i - lead, k - lead, lead)
-        hunk += [_line("-", old[at], old=at + 1) for at in range(i, j)]
-        hunk += [_line("+", new[at], new=at + 1) for at in range(k, m)]
+        spans = [_differing(old[i + n], new[k + n]) for n in range(j - i)] if j - i == m - k else []
+        hunk += [_line("-", old[i + n], old=i + n + 1, marked=spans[n][0] if spans else None) for n in range(j - i)]
+        hunk += [_line("+", new[k + n], new=k + n + 1, marked=spans[n][1] if spans else None) for n in range(m - k)]
         end_old, end_new = j, m
     if hunk:
         yield hunk + _kept(old, end_old, end_new, min(CONTEXT_LINES, len(old) - end_old))
@@ -241,6 +254,27 @@ def _kept(old: Sequence[str], at_old: int, at_new: int, count: int) -> list[Line
     return [_line(" ", old[at_old + n], old=at_old + n + 1, new=at_new + n + 1) for n in range(count)]
 
 
-def _line(sign: str, text: str, *, old: int | None = None, new: int | None = None) -> Line:
+def _differing(old: str, new: str) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Return from where to where two lines differ in each; None where they have too little in common to say so."""
+    head = len(commonprefix([old, new]))
+    tail = len(commonprefix([old[head:][::-1], new[head:][::-1]]))
+    if 2 * (len(old[:head].strip()) + len(old[len(old) - tail :].strip())) < min(len(old.strip()), len(new.strip())):
+        return None, None
+    return (head, len(old) - tail), (head, len(new) - tail)
+
+
+def _line(
+    sign: str, text: str, *, old: int | None = None, new: int | None = None, marked: tuple[int, int] | None = None
+) -> Line:
     plain = text.removesuffix("\n")
-    return Line(sign, old, new, plain[:COLUMNS_MAX], is_cut=len(plain) > COLUMNS_MAX, has_end=plain != text)
+    start, end = marked or (0, 0)
+    return Line(
+        sign,
+        old,
+        new,
+        plain[:COLUMNS_MAX],
+        is_cut=len(plain) > COLUMNS_MAX,
+        has_end=plain != text,
+        marked_from=start,
+        marked_to=end,
+    )

@@ -32,6 +32,17 @@ def test_changed_lines_stand_with_their_numbers_among_those_that_stayed() -> Non
     assert (file.change, file.added, file.removed) == (Change.CHANGED, 2, 1)
 
 
+def test_what_differs_within_a_line_is_marked_where_lines_are_much_alike() -> None:
+    def marked(old: bytes, new: bytes) -> list[str]:
+        return [line.parts[1] for hunk in of_one(old, new).hunks for line in hunk]
+
+    assert marked(b"    best = pick(turn)\n", b"    top = pick(turn)\n") == ["best", "top"]
+    assert marked(b"    best = pick(turn)\n", b"    best = pick(turn, 2)\n") == ["", ", 2"]
+    assert marked(b"    one = 1\n", b"    while True:\n") == ["", ""], "an indent alone is no likeness"
+    assert marked(b"a = 1\nb = 2\n", b"a = 3\nb = 4\n") == ["1", "2", "3", "4"]
+    assert marked(b"value = 1\n", b"value = 1") == ["", ""], "an end of line is told in words"
+
+
 def test_far_changes_are_parted_and_near_ones_are_not() -> None:
     old = [b"%d\n" % number for number in range(1, 31)]
     new = list(old)
@@ -138,7 +149,7 @@ def two_versions(ada: Any, old: bytes, new: bytes, *, file_name: str = "bot.py")
 
 
 def test_page_shows_both_with_escapes_for_what_would_act(client: Client, ada: Any) -> None:
-    two_versions(ada, b"x = 1\n", "x = '\u202e<script>\x1b[31m'\n".encode())
+    two_versions(ada, b"pass\n", "x = '\u202e<script>\x1b[31m'\n".encode())
     page = client.get(PAGE + "?old=1&new=2").content.decode()
     assert "x = &#x27;\\u202e&lt;script&gt;\\x1b[31m&#x27;" in page
     assert "\u202e" not in page and "\x1b" not in page and "<script>\\x1b" not in page

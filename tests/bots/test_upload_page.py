@@ -454,3 +454,26 @@ def test_too_many_tries_are_told_to_wait_and_nothing_typed_is_lost(
     assert other.post(UPLOAD, {"name": "Mim", "file": file()}).status_code == 302
     monkeypatch.setattr(rates, "time", lambda: 1e9 + 3600)
     assert client.post(UPLOAD, {"name": "Tim", "file": file()}).status_code == 302
+
+
+@pytest.mark.django_db(transaction=True)
+def test_file_that_is_far_too_large_is_told_before_it_is_sent(site: str, page: Any, tmp_path: Any) -> None:
+    browser = Client()
+    browser.force_login(person("ada"))
+    session = browser.cookies["sessionid"]
+    page.context.add_cookies([{"name": "sessionid", "value": session.value, "url": site}])
+    page.goto(site + UPLOAD)
+    sources = {"large.py": b"#" * 10_000_000, "large.zip": b"PK\x03\x04" + bytes(MAX_BYTES), "good.py": FIRST_BOT}
+    for name, data in sources.items():
+        (tmp_path / name).write_bytes(data)
+    page.fill("[name=name]", "Mim")
+    for name in ("large.py", "large.zip"):
+        page.set_input_files("[name=file]", tmp_path / name)
+        page.click("form[data-upload] button.button-primary")
+        told = page.locator(".drop [role=alert]")
+        assert told.inner_text() == "This file is too large: a .py has at most 256 KiB, a .zip 1024 KiB."
+        assert page.input_value("[name=name]") == "Mim"
+    page.set_input_files("[name=file]", tmp_path / "good.py")
+    assert told.inner_text() == ""
+    with page.expect_navigation(url="**/bots/mim/versions/1/"):
+        page.click("form[data-upload] button.button-primary")
