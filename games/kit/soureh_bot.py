@@ -27,8 +27,15 @@ from operator import mul
 
 TYPE_CHECKING = False  # typing's own would cost each start 2 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from random import Random
+    from typing import Any
+
+    Message = dict[str, Any]
+    Cards = list[str]
+    Ups = tuple[tuple[str, ...], tuple[str, ...]]
+    Choose = Callable[["Turn"], str]
+    Choice = tuple[int, frozenset[str], "_Place"]
 
 HIDDEN = "??"
 RANKS = "A23456789T"
@@ -63,7 +70,7 @@ def is_red(card: str) -> bool:
     return _RED[card]
 
 
-def _unseen(own: list, up: list, pile: list) -> dict:
+def _unseen(own: Cards, up: list[Cards], pile: Cards) -> dict[str, int]:
     """Return how many of each card, 0 to 2, are not among these."""
     counts = dict.fromkeys(DECK, 2)
     for cards in (own, pile, *up):
@@ -89,7 +96,7 @@ def valid(up: str, down: str, rules: Rules | None = None) -> bool:
 class Rules:
     """The options of the game, each an attribute: `rules.preset`, `rules.scoring`, `rules.target` …"""
 
-    def __init__(self, options: dict) -> None:
+    def __init__(self, options: Message) -> None:
         self.preset = "classic"
         self.coop_colour = "any"
         self.aces = "either"
@@ -105,10 +112,10 @@ class Rules:
         self.max_reshuffles = 2
         self.picks = "best"
         self.__dict__.update(options)
-        self._valid: dict = {}
+        self._valid: dict[str, bool] = {}
         self._values = {card: list(self.ace_values) if card[0] == "A" else [_RANK[card]] for card in DECK}
-        self._fits: dict = {}
-        self._fitting: dict = {}
+        self._fits: dict[tuple[str, ...], list[int]] = {}
+        self._fitting: dict[Ups, frozenset[str]] = {}
 
     def valid(self, up: str, down: str) -> bool:
         """Return whether these two cards are a valid coop. KeyError for `??`."""
@@ -126,14 +133,14 @@ class Rules:
             return False
         return above < below if _RED[up] else above > below
 
-    def fits(self, *ups: str) -> list:
+    def fits(self, *ups: str) -> list[int]:
         """Return for each card of `KINDS`, as 0 or 1, whether it is valid under all these face-up cards."""
         known = self._fits.get(ups)
         if known is None:
             known = self._fits[ups] = [int(all(self.valid(up, down) for up in ups)) for down in KINDS]
         return known
 
-    def fitting(self, over: tuple, not_over: tuple = ()) -> frozenset:
+    def fitting(self, over: tuple[str, ...], not_over: tuple[str, ...] = ()) -> frozenset[str]:
         """Return the cards that are valid under each face-up card of `over` and under none of `not_over`."""
         known = self._fitting.get((over, not_over))
         if known is None:
@@ -150,7 +157,7 @@ class Rules:
             return points - 50
         return points
 
-    def pick_points(self, down: list, up: list, pick: str) -> set:
+    def pick_points(self, down: Cards, up: Cards, pick: str) -> set[int]:
         """Return every sum that one pick, such as `p0110`, can score (an ace may count twice)."""
         sums = {0}
         for slot, choice in enumerate(pick[1:]):
@@ -159,7 +166,7 @@ class Rules:
                 sums = {points + value for points in sums for value in self._values[card]}
         return sums
 
-    def lost(self, down: list, up: list, total: int) -> int:
+    def lost(self, down: Cards, up: Cards, total: int) -> int:
         """Return what losing the hand with these cards adds to `total`: the lowest there is.
 
         Negative where a pick earns the century bonus.
@@ -182,19 +189,19 @@ CLASSIC = Rules({})
 class Game:
     """What `hello` told: `match`, `seat` (yours), `seats` (how many), `names`, `rules`, `limits` …"""
 
-    def __init__(self, hello: dict) -> None:
+    def __init__(self, hello: Message) -> None:
         self.match: str = hello.get("match", "")
         self.seat: int = hello["seat"]
         self.seats: int = hello["seats"]
-        self.names: list = hello.get("names", [])
+        self.names: list[str] = hello.get("names", [])
         self.rules = Rules(hello["rules"])
-        self.limits: dict = hello.get("limits", {})
+        self.limits: dict[str, float] = hello.get("limits", {})
         self.resumed: bool = hello.get("resumed", False)
         self.rng_seed: str = hello.get("rng_seed", "")
-        self._rng = None
+        self._rng: Random | None = None
 
     @property
-    def rng(self):
+    def rng(self) -> Random:
         """A `random.Random` seeded by the referee: a match that is played again draws the same."""
         if self._rng is None:
             from random import Random  # here, because a bot that needs no chance starts faster without it
@@ -217,33 +224,33 @@ class Hand:
     turns: how many moves were made so far; reshuffles: how many new stocks there were.
     """
 
-    def __init__(self, message: dict, game: Game) -> None:
+    def __init__(self, message: Message, game: Game) -> None:
         self.no: int = message["no"]
         self.dealer: int = message["dealer"]
-        self.totals: list = message["totals"]
-        self.dealt_down: list = message["down"]
-        self.dealt_up: list = message["up"]
-        self.down: list = list(message["down"])
-        self.up: list = [list(cards) for cards in message["up"]]
-        self.pile: list = []
-        self.kept: list = [[None] * 4 for _ in self.up]
-        self.proved: list = [[()] * 4 for _ in self.up]
-        self.disproved: list = [[()] * 4 for _ in self.up]
+        self.totals: list[int] = message["totals"]
+        self.dealt_down: Cards = message["down"]
+        self.dealt_up: list[Cards] = message["up"]
+        self.down: Cards = list(message["down"])
+        self.up: list[Cards] = [list(cards) for cards in message["up"]]
+        self.pile: Cards = []
+        self.kept: list[list[str | None]] = [[None] * 4 for _ in self.up]
+        self.proved: list[list[tuple[str, ...]]] = [[()] * 4 for _ in self.up]
+        self.disproved: list[list[tuple[str, ...]]] = [[()] * 4 for _ in self.up]
         self.turns = 0
         self.reshuffles = 0
         # By seat and slot: how many reshuffles there had been when its card was put there.
-        self.since: list = [[0] * 4 for _ in self.up]
+        self.since: list[list[int]] = [[0] * 4 for _ in self.up]
         # For each reshuffle, how many of each card may lie under those of the others that were there before it.
-        self.lasting: list = []
+        self.lasting: list[dict[str, int]] = []
         # Calls that lapsed by themselves: a seat, and the face-up cards by slot of which one at least is not valid.
-        self.lapses: list = []
+        self.lapses: list[tuple[int, dict[int, str]]] = []
         self._me = game.seat
         self._rules = game.rules
         self._caller: int | None = None
         self._drawn: str | None = None
         self.follow(message.get("events", ()))
 
-    def follow(self, events: list) -> None:
+    def follow(self, events: Iterable[Message]) -> None:
         """Take in what happened (the events of the protocol, in order)."""
         for event in events:
             move = event.get("move")
@@ -260,7 +267,7 @@ class Hand:
         self.up = [list(cards) for cards in turn.up]
         self._drawn = turn.drawn
 
-    def _follow_move(self, event: dict, move: str) -> None:
+    def _follow_move(self, event: Message, move: str) -> None:
         seat = event["seat"]
         if move[0] == "k":
             self._keep(seat, int(move[1]), event)
@@ -285,12 +292,12 @@ class Hand:
                 self.kept[seat] = list(self.up[seat])
                 self._prove(seat)
 
-    def _keep(self, seat: int, slot: int, event: dict) -> None:
+    def _keep(self, seat: int, slot: int, event: Message) -> None:
         out = event["out"]
         self.pile.append(out)
         self.kept[seat][slot] = self.up[seat][slot]
         if seat == self._me:
-            self.down[slot] = event.get("drew", self._drawn)
+            self.down[slot] = event.get("drew") or self._drawn or HIDDEN
             return
         for counts in self.lasting[self.since[seat][slot] :]:
             counts[out] -= 1
@@ -326,7 +333,7 @@ class Hand:
             self._settle(self.lapses[-1])
         self._caller = None
 
-    def _settle(self, lapse: tuple) -> None:
+    def _settle(self, lapse: tuple[int, dict[int, str]]) -> None:
         """Where one card alone is left that can have broken a call, note that it did."""
         seat, unsure = lapse
         if len(unsure) == 1:
@@ -350,62 +357,62 @@ class Turn:
     seat, seats, rules, rng: short for those of `game`. game, hand: see there.
     """
 
-    def __init__(self, message: dict, game: Game, hand: Hand) -> None:
+    def __init__(self, message: Message, game: Game, hand: Hand) -> None:
         self.game = game
         self.hand = hand
         self.seat = game.seat
         self.seats = game.seats
         self.rules = game.rules
         self.id: int = message["id"]
-        self.legal: list = message["legal"]
+        self.legal: list[str] = message["legal"]
         self.drawn: str | None = message.get("drawn")
-        self.down: list = message["down"]
-        self.up: list = message["up"]
+        self.down: Cards = message["down"]
+        self.up: list[Cards] = message["up"]
         self.discard: str | None = message.get("discard")
         self.discards: int | None = message.get("discards")
         self.stock: int | None = message.get("stock")
-        self.call: dict | None = message.get("call")
-        self.totals: list = message["totals"]
-        self.events: list = message.get("events", [])
+        self.call: Message | None = message.get("call")
+        self.totals: list[int] = message["totals"]
+        self.events: list[Message] = message.get("events", [])
         self.bank_s: float = message.get("bank_s", 0.0)
-        self.revealed: list | None = message.get("revealed")
-        self._unseen: list | None = None
-        self._chances: dict = {}
+        self.revealed: list[Cards] | None = message.get("revealed")
+        self._unseen: list[int] | None = None
+        self._chances: dict[str | tuple[str, str], float] = {}
         self._unknown: _Unknown | None = None
 
     @property
-    def rng(self):
+    def rng(self) -> Random:
         """A `random.Random` seeded by the referee: a match that is played again draws the same."""
         return self.game.rng
 
     @property
     def is_pick(self) -> bool:
         """Whether you are to pick the cards that you score (rules with `picks="player"`)."""
-        return self.legal[0][0] == "p"
+        return self.legal[0].startswith("p")
 
     @property
-    def my_up(self) -> list:
+    def my_up(self) -> Cards:
         """Your four face-up cards."""
         return self.up[self.seat]
 
     @property
-    def opponents(self) -> list:
+    def opponents(self) -> list[int]:
         """The seats of the others still in the game, beginning with the one who plays after you."""
         seats = [(self.seat + step) % self.seats for step in range(1, self.seats)]
         return [seat for seat in seats if self.up[seat]]
 
-    def my_valid(self) -> list:
+    def my_valid(self) -> list[bool]:
         """Return for each of your four coops whether it is valid now."""
         return list(map(self.rules.valid, self.my_up, self.down))
 
-    def down_after(self, move: str) -> list:
+    def down_after(self, move: str) -> Cards:
         """Return your four face-down cards as they would lie after one of your moves."""
         down = list(self.down)
-        if move[0] == "k":
+        if move[0] == "k" and self.drawn:
             down[int(move[1])] = self.drawn
         return down
 
-    def coops_after(self, move: str) -> list:
+    def coops_after(self, move: str) -> list[bool]:
         """Return for each of your four coops whether it would be valid after one of your moves."""
         return list(map(self.rules.valid, self.my_up, self.down_after(move)))
 
@@ -417,7 +424,7 @@ class Turn:
         """Return the move with a call, if you may call with it; otherwise the move as it is."""
         return move + "!" if move + "!" in self.legal else move
 
-    def unseen(self) -> dict:
+    def unseen(self) -> dict[str, int]:
         """Return how many of each card you have not seen: in the stock, under the others' cards, or discarded hidden.
 
         Maps every card of the deck to 0, 1 or 2.
@@ -425,7 +432,7 @@ class Turn:
         drawn = [self.drawn] if self.drawn else []
         return _unseen(drawn + self.down, self.up, self.hand.pile)
 
-    def unseen_kinds(self) -> list:
+    def unseen_kinds(self) -> list[int]:
         """Return how many cards of each of `KINDS` you have not seen (each 0 to 4)."""
         if self._unseen is None:
             counts = self.unseen()
@@ -500,7 +507,7 @@ class Sample:
 
     __slots__ = ("down", "hidden", "stock")
 
-    def __init__(self, down: list, stock: list, hidden: list) -> None:
+    def __init__(self, down: list[Cards], stock: Cards, hidden: Cards) -> None:
         self.down = down
         self.stock = stock
         self.hidden = hidden
@@ -516,7 +523,7 @@ class _Place:
 
     __slots__ = ("fitting", "is_free", "room", "seat", "since", "slot", "trusted", "trusted_room")
 
-    def __init__(self, seat: int, slot: int, turn: Turn, pool: list) -> None:
+    def __init__(self, seat: int, slot: int, turn: Turn, pool: Cards) -> None:
         hand, fitting = turn.hand, turn.rules.fitting
         over, not_over, kept = hand.proved[seat][slot], hand.disproved[seat][slot], hand.kept[seat][slot]
         self.seat, self.slot = seat, slot
@@ -559,9 +566,10 @@ class _Unknown:
                 return sample
         raise ValueError("expected cards that agree with what was seen: found none")
 
-    def _believe(self, random: Callable[[], float], trust: float) -> tuple:
+    def _believe(self, random: Callable[[], float], trust: float) -> tuple[list[Choice], list[_Place]]:
         """Return which places choose from what, trusting each owner with this chance; and which take any card."""
-        picky, free = [], []
+        picky: list[Choice] = []
+        free: list[_Place] = []
         for place in self._places:
             if place.trusted_room and random() < trust:
                 picky.append((place.trusted_room, place.trusted, place))
@@ -572,7 +580,7 @@ class _Unknown:
         picky.sort(key=_room)
         return picky, free
 
-    def _try(self, random: Callable[[], float], picky: list, free: list) -> Sample | None:
+    def _try(self, random: Callable[[], float], picky: list[Choice], free: list[_Place]) -> Sample | None:
         """Return a sample, or None if this attempt does not count."""
         pool, down = self._pool[:], [[""] * len(cards) for cards in self._turn.up]
         down[self._turn.seat] = list(self._turn.down)
@@ -586,7 +594,7 @@ class _Unknown:
             down[place.seat][place.slot] = pool.pop()
         return Sample(down, pool[: self._stock], pool[self._stock :])
 
-    def _explains_lapses(self, down: list) -> bool:
+    def _explains_lapses(self, down: list[Cards]) -> bool:
         """Whether of each call that lapsed by itself one coop is not valid."""
         valid = self._turn.rules.valid
         for seat, unsure in self._hand.lapses:
@@ -594,10 +602,10 @@ class _Unknown:
                 return False
         return True
 
-    def _choose(self, random: Callable[[], float], picky: list, pool: list, down: list) -> bool:
+    def _choose(self, random: Callable[[], float], picky: list[Choice], pool: Cards, down: list[Cards]) -> bool:
         """Let the picky places choose from the pool, one after the other; return whether this attempt counts."""
         lasting = [dict(counts) for counts in self._hand.lasting]
-        taken: list = []
+        taken: Cards = []
         ways = 1
         for room, fitting, place in picky:
             limits = lasting[place.since :]
@@ -626,10 +634,9 @@ class _Unknown:
         return bool(lasting) or picky is not self._certain or random() * self._most < ways
 
 
-def _room(choice: tuple) -> int:
+def _room(choice: Choice) -> int:
     """Return how many cards a place may choose from."""
-    room: int = choice[0]
-    return room
+    return choice[0]
 
 
 class Bot:
@@ -648,25 +655,26 @@ class Bot:
     def on_hand(self, hand: Hand) -> None:
         """Take in a hand that was dealt; in a match that you join in the middle, with what has happened in it."""
 
-    def on_hand_end(self, message: dict) -> None:
+    def on_hand_end(self, message: Message) -> None:
         """Take in how a hand ended: `end`, `winner`, all `down` cards, `points`, `totals` (the protocol's message)."""
 
-    def on_game_end(self, message: dict) -> None:
+    def on_game_end(self, message: Message) -> None:
         """Take in how the game ended: `totals`, `places`, `faults` (the protocol's message)."""
 
 
 class Table:
     """A bot at its table: takes the protocol's messages one by one and answers those that want it."""
 
-    def __init__(self, bot) -> None:
+    def __init__(self, bot: Bot | Choose) -> None:
         self.bot = bot
         self.choose = bot.choose if hasattr(bot, "choose") else bot
         if not callable(self.choose):
             raise TypeError(f"expected a function, or an object with a method choose(turn): {bot!r}")
-        self.game: Game | None = None
-        self.hand: Hand | None = None
+        # From `hello` and the first `hand` on.
+        self.game: Game
+        self.hand: Hand
 
-    def answer(self, message: dict) -> dict | None:
+    def answer(self, message: Message) -> Message | None:
         """Take in a message; return the answer, or None where there is none to give."""
         kind = message["type"]
         if kind == "turn":
@@ -682,7 +690,7 @@ class Table:
             self._tell("on_" + kind, message)
         return None
 
-    def _decide(self, message: dict) -> str:
+    def _decide(self, message: Message) -> str:
         self.hand.follow(message["events"])
         turn = Turn(message, self.game, self.hand)
         self.hand.see(turn)
@@ -691,13 +699,13 @@ class Table:
             log(f"soureh_bot: expected one of {' '.join(turn.legal)}: {move!r}")
         return move
 
-    def _tell(self, hook: str, news) -> None:
+    def _tell(self, hook: str, news: Game | Hand | Message) -> None:
         method = getattr(self.bot, hook, None)
         if method is not None:
             method(news)
 
 
-def play(bot, messages, send) -> None:
+def play(bot: Bot | Choose, messages: Iterable[Message], send: Callable[[Message], object]) -> None:
     """Play one match: answer the protocol's messages (an iterable of dicts) through `send(dict)`.
 
     `run` is this on stdin and stdout; to test a bot give it lists.
@@ -711,7 +719,7 @@ def play(bot, messages, send) -> None:
             send(answer)
 
 
-def run(bot) -> None:
+def run(bot: Bot | Choose) -> None:
     """Play one match on stdin and stdout; returns when it is over.
 
     `bot` is a function `choose(turn) -> move`, or an object with a method `choose` and, if it
@@ -722,7 +730,7 @@ def run(bot) -> None:
     # A stray print would be read as an answer: from here on it goes to the log.
     sys.stdout = sys.stderr
 
-    def send(answer: dict) -> None:
+    def send(answer: Message) -> None:
         sink.write(dumps(answer).encode() + b"\n")
         sink.flush()
 
