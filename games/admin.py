@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from games.dispatch import pause_worker
 from games.finish import void_match
-from games.models import Finding, Match, Seat, Worker
+from games.models import Finding, Match, Seat, SetAside, Worker
+from games.trials import retry
 
 
 class ReadOnly:
@@ -90,3 +91,22 @@ class FindingAdmin(ReadOnly, admin.ModelAdmin[Finding]):
 
     list_display = ["found_at", "what", "subject", "detail"]
     list_filter = ["what"]
+
+
+@admin.register(SetAside)
+class SetAsideAdmin(ReadOnly, admin.ModelAdmin[SetAside]):
+    """Versions that were set aside; logs and times stay their owners' own."""
+
+    list_display = ["version", "why", "match", "faults", "set_at", "is_open"]
+    list_filter = ["why"]
+    list_select_related = ["version__bot", "match"]
+    actions = ["retry"]
+
+    @admin.action(description=gettext_lazy("Let play a new trial"), permissions=["retry"])
+    def retry(self, request: HttpRequest, queryset: QuerySet[SetAside]) -> None:
+        """Retry the selected versions, those too that took workers along."""
+        count = sum(retry(aside.version, by_operator=True) for aside in queryset.select_related("version__bot"))
+        messages.success(request, _("Changed: %(count)s.") % {"count": count})
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("games.change_setaside")

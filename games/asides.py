@@ -106,10 +106,10 @@ def _trial_detail(aside: SetAside) -> str:
     return next((f"{fault['kind']}, {fault['detail']}" for fault in faults if fault["seat"] == seat), "")
 
 
-def can_retry(version: BotVersion, aside: SetAside | None) -> bool:
-    """Tell whether the version's owner may retry it: one that took workers along is the operators' to release."""
+def can_retry(version: BotVersion, aside: SetAside | None, *, by_operator: bool = False) -> bool:
+    """Tell whether a version may be retried: by its owner, unless it took workers along, which operators look at."""
     is_out = version.state in (State.FAILED, State.SET_ASIDE)
-    return is_out and (aside is None or aside.why != Why.WORKERS)
+    return is_out and (by_operator or aside is None or aside.why != Why.WORKERS)
 
 
 def begin_anew(version: BotVersion) -> None:

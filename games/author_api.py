@@ -30,7 +30,7 @@ SEAT = OpenApiParameter("seat", int, OpenApiParameter.PATH, description="The sea
 DECISION = OpenApiParameter(
     "decision",
     int,
-    description="A decision's number; 0 is the bot's start, if it faulted there. By default the fault's, or the slowest",
+    description="Its number; 0 is the bot's start, if it faulted there. By default the fault's or the slowest.",
 )
 
 

@@ -21,7 +21,7 @@ from games.referee import bot_files
 from games.reproducer.packing import make_case, pack_case
 
 SLOWEST = 5
-DECISIONS_SHOWN = 300
+DECISIONS_SHOWN = 200
 BROKEN_OFF = ("crash", "memory", "start")  # faults of which a traceback may tell more
 
 

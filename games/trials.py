@@ -49,12 +49,14 @@ def start_trial(version_id: int) -> Match | None:
     return match
 
 
-def retry(version: BotVersion) -> bool:
+def retry(version: BotVersion, *, by_operator: bool = False) -> bool:
     """Let a version that was set aside play a new trial, its count begun anew; False if it is not one to be retried."""
     with transaction.atomic():
         aside = SetAside.objects.filter(version=version).first()
         row = BotVersion.objects.filter(pk=version.pk, state=version.state)
-        if not asides.can_retry(version, aside) or not row.update(state=State.TRIAL, state_note=""):
+        if not asides.can_retry(version, aside, by_operator=by_operator) or not row.update(
+            state=State.TRIAL, state_note=""
+        ):
             return False
         asides.begin_anew(version)
         start_trial(version.pk)

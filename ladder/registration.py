@@ -106,4 +106,4 @@ def _why_not_playable(bot: Bot) -> str:
         return _("Version %(number)d of %(bot)s is still to play its trial match; try again when it has.") % name
     if newest.state == BotVersion.State.FAILED:
         return _("Version %(number)d of %(bot)s did not pass its trial; see its log and upload a new one.") % name
-    return _("Version %(number)d of %(bot)s was set aside; upload a new one.") % name
+    return _("Version %(number)d of %(bot)s was set aside; retry it on its page, or upload a new one.") % name

@@ -29,7 +29,7 @@ class User(AbstractUser):
     must_change_password = models.BooleanField(
         _("must change the password"), default=False, help_text=_("No other page is shown until it is changed.")
     )
-    # How many versions of the person's bots were set aside and not dealt with: here, so that a page's head asks nothing.
+    # How many versions of his bots were set aside and not dealt with: here, so that a page's head asks nothing.
     bots_aside = models.PositiveSmallIntegerField(default=0, editable=False)
 
     REQUIRED_FIELDS = ["email"]

@@ -169,6 +169,9 @@ def test_a_version_that_took_workers_along_is_not_its_owners_to_retry(mim, ada):
     assert trials.retry(mim) is False
     mim.refresh_from_db()
     assert mim.state == "set_aside"
+    assert trials.retry(mim, by_operator=True) is True
+    mim.refresh_from_db()
+    assert (mim.state, told(ada)) == ("trial", 0)
 
 
 def test_what_was_missed_is_found_by_the_sweep_once(mim, rivals, ada, monkeypatch):
