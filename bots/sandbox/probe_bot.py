@@ -54,6 +54,12 @@ def see_environment() -> str:
     raise PermissionError
 
 
+def see_host_name() -> str:
+    if os.uname().nodename != "bot":
+        return f"name: {os.uname().nodename}"
+    raise PermissionError
+
+
 def hold_descriptors() -> str:
     extra = [fd for fd in range(3, 4096) if is_open(fd)]
     if extra:
@@ -134,6 +140,18 @@ def lock_file() -> str:
     return "locked"
 
 
+def drop_page_cache() -> str:
+    with open("/bot/bot.py", "rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return "dropped"
+
+
+def send_out_of_band() -> str:
+    one, other = socket.socketpair()
+    with one, other:
+        return f"sent {one.send(b'x', socket.MSG_OOB)}"
+
+
 def clone3() -> str:
     if libc.syscall(435, None, 0) == -1 and ctypes.get_errno() == errno.ENOSYS:
         raise PermissionError
@@ -157,6 +175,9 @@ ATTEMPTS = {
     "flock": lock_file,
     "inotify": calling(libc.inotify_init),
     "clone3": clone3,
+    "drop page cache": drop_page_cache,
+    "out-of-band data": send_out_of_band,
+    "name of the host": see_host_name,
     "environment": see_environment,
     "descriptors": hold_descriptors,
     "privileges": have_privileges,

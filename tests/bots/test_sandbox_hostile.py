@@ -196,6 +196,8 @@ def test_hostile_bots_earn_their_faults_and_harm_nobody(mode: str, pair: list[Pa
     faults, document, logs = played(uploads, QUICK)
     seen = f"{faults}\n" + "\n".join(log[-800:] for log in logs)
     assert document["result"]["how"] == "hands"
+    # No database takes that everywhere.
+    assert "\0" not in "".join(logs)
     assert [logs[seat] for seat in range(4) if seat not in culprits] == [""] * (4 - len(culprits)), seen
     due = {seat: kind_of(path) for seat, path in culprits.items() if kind_of(path) != "harmless"}
     assert {fault["seat"]: fault["kind"] for fault in faults} == due, seen
