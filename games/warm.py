@@ -63,10 +63,15 @@ class WarmTables:
         """Return the match of a job, ready to be played on, if it waits here and its history agrees."""
         with self._changed:
             match, _ = self._kept.pop(job["match"], (None, 0.0))
-        if match is None or match.go_on(job):
-            return match
-        match.close()
-        return None
+        if match is None:
+            return None
+        has_gone_on = False
+        try:
+            has_gone_on = match.go_on(job)
+        finally:
+            if not has_gone_on:
+                match.close()
+        return match if has_gone_on else None
 
     def _play(self, match: Match) -> dict[str, Any]:
         try:

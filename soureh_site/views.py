@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
@@ -35,7 +36,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
         "disk": _ask_disk,
     }
     found = {name: _is_well(name, ask) for name, ask in checks.items()}
-    body = {**found, "ok": all(found.values()), "bots": bots_run() if found["database"] else None}
+    body = {**found, "ok": all(found.values()), "bots": _ask_bots() if found["database"] else None}
     return JsonResponse(body, status=200 if body["ok"] else 503)
 
 
@@ -48,6 +49,14 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 def _ask_database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
+
+
+def _ask_bots() -> dict[str, Any] | None:
+    try:
+        return bots_run()
+    except DatabaseError as error:
+        logger.error("health check failed part=bots error=%s", type(error).__name__)
+        return None
 
 
 def _ask_disk() -> None:

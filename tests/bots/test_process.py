@@ -1,6 +1,7 @@
 """BotProcess: what it asks, charges, tells apart, and leaves behind."""
 
 import os
+import select
 import signal
 import threading
 import time
@@ -349,11 +350,13 @@ for line in sys.stdin:
 # What is left behind
 
 
-def test_fifty_bots_leave_no_descriptor_and_no_process(limits: Limits) -> None:
-    def held() -> tuple[int, list[str]]:
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            return len(os.listdir("/proc/self/fd")), file.read().split()
+def held() -> tuple[int, list[str]]:
+    """Return how many descriptors this process holds, and its children."""
+    with open(f"/proc/self/task/{os.getpid()}/children") as file:
+        return len(os.listdir("/proc/self/fd")), file.read().split()
 
+
+def test_fifty_bots_leave_no_descriptor_and_no_process(limits: Limits) -> None:
     before = held()
     for number in range(50):
         source = GOOD if number % 2 else b"raise ValueError\n"
@@ -378,6 +381,38 @@ def test_close_kills_and_may_be_repeated(limits: Limits) -> None:
     bot.close()
     bot.close()
     assert not os.path.exists(f"/proc/{pid}")
+
+
+@pytest.mark.parametrize("is_up", [False, True], ids=["at once", "when it is up"])
+def test_bot_that_was_prepared_and_not_wanted_leaves_nothing(is_up: bool, limits: Limits) -> None:
+    before = held()
+    with BotProcess({"bot.py": GOOD}, limits=limits) as bot:
+        bot.prepare()
+        starting = bot._starting
+        assert starting is not None
+        if is_up:
+            # Its boot script waits for its orders.
+            assert select.select([starting._mark], [], [], 10)[0]
+    assert held() == before
+    with pytest.raises(RuntimeError, match="started once"):
+        bot.prepare()
+
+
+def test_bots_that_come_up_together_are_each_its_own(limits: Limits) -> None:
+    bots = [
+        BotProcess({"bot.py": GREETING + b"for t in turns(): answer(t, no=%d)" % no}, limits=limits) for no in (1, 2)
+    ]
+    try:
+        for bot in bots:
+            bot.prepare()
+        for bot in bots:
+            bot.greet(HELLO)
+        for bot in reversed(bots):
+            bot.await_ready()
+        assert [bot.ask(question(5), id=5)["no"] for bot in bots] == [1, 2]
+    finally:
+        for bot in bots:
+            bot.close()
 
 
 def test_close_before_start_is_fine(limits: Limits) -> None:
