@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from .cards import ACE, RANK, TEN, Card
 from .coops import Table, coop_table, fits_table, opens_table
@@ -37,6 +38,8 @@ from .notation import (
 from .rules import Rules
 from .scoring import HandEnd, Score, best_score, picks_of, score
 from .shuffle import Decks
+
+T = TypeVar("T")
 
 TURN = "turn"
 SHOW_OR_GO = "call"
@@ -230,23 +233,26 @@ class Hand:
         """The card on top of the discard pile and whether it lies face-up; None if there is none."""
         if not self.discarded:
             return None
-        # A keep alone lays its card open; all else goes on the pile face-down (rules 4).
-        turns = ((entry[3], entry[1][0] == "k") for entry in reversed(self.log) if is_move(entry))
-        return next((out, is_up) for out, is_up in turns if out is not None)
+        for entry in reversed(self.log):
+            if is_move(entry) and entry[3] is not None:
+                # A keep alone lays its card open; all else goes on the pile face-down (rules 4).
+                return entry[3], entry[1][0] == "k"
+        raise AssertionError("what was discarded, a turn has put there")
 
     @property
     def down(self) -> list[list[Card]]:
         """The face-down cards by seat."""
-        return self._by_seat(self._down)
+        return self.by_seat(self._down)
 
     @property
     def up(self) -> list[list[Card]]:
         """The face-up cards by seat."""
-        return self._by_seat(self._up)
+        return self.by_seat(self._up)
 
-    def _by_seat(self, cards: Sequence[Card]) -> list[list[Card]]:
+    def by_seat(self, by_place: list[T]) -> list[list[T]]:
+        """Return what there is one of for each place as lists by seat."""
         players = self.setting.players
-        return [list(cards[4 * seat : 4 * seat + 4]) if seat in players else [] for seat in range(len(self.totals))]
+        return [by_place[4 * seat : 4 * seat + 4] if seat in players else [] for seat in range(len(self.totals))]
 
     def coops(self, seat: int) -> list[bool]:
         """Return the validity of a seat's four coops (rules 5)."""

@@ -172,15 +172,19 @@ class Feed:
     def messages(self, game: Game) -> list[dict[str, Any]]:
         """Return what is due since the last time; a `turn`, if this seat must decide, comes last and once."""
         due: list[dict[str, Any]] = []
-        for entry in game._entries(self._next_entry):
+        entries = game._entries(self._next_entry)
+        for entry in entries:
+            if is_move(entry):  # by far the most
+                self._events.append(_render_move(entry, shows_drew=False))
+                continue
             message = self._message(game, entry)
             if message is not None:
                 due.append(message)
-        self._next_entry = len(game.log)
-        decision = game.decision
-        if decision is not None and decision.seat == self.seat and decision.id > self._asked:
-            self._asked = decision.id
-            due.append(self._turn(game, decision.id))
+        self._next_entry += len(entries)
+        hand = game._hand
+        if hand.seat == self.seat and hand.kind is not None and game.decisions_made >= self._asked:
+            self._asked = game.decisions_made + 1
+            due.append(self._turn(game, self._asked))
         return due
 
     def resume(self, game: Game) -> dict[str, Any]:
@@ -229,16 +233,17 @@ class Feed:
     def _turn(self, game: Game, decision: int) -> dict[str, Any]:
         """Return the question: the whole view of this seat, so that a bot may be stateless."""
         hand = game._hand
+        down = hand.by_seat(format_cards(hand._down))
         message: dict[str, Any] = {
             "type": "turn",
             "id": decision,
             "drawn": _drawn(hand, self.seat, revealed=False),
             "legal": list(game.legal()),
-            "down": format_cards(hand.down[self.seat]),
-            "up": [format_cards(cards) for cards in hand.up],
+            "down": down[self.seat],
+            "up": hand.by_seat(format_cards(hand._up)),
         }
         if hand.kind == PICK:
-            message["revealed"] = [format_cards(cards) for cards in hand.down]
+            message["revealed"] = down
         else:
             message["discard"] = _top_discard(hand, revealed=False)
             message["stock"] = len(hand.stock) - hand.at
