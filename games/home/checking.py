@@ -24,7 +24,9 @@ LOG_LINES = 30
 """How many lines of its log are shown after a fault: the last ones."""
 
 LIMITS = Limits()
-HEAD = "game  with                       place  decisions     CPU mean       most   wall most  bank left"
+HEAD = (
+    f"game  {'with':<24}  {'place':<6}  decisions  {'CPU mean':>11}  {'most':>9}  {'wall most':>10}  {'bank left':>9}"
+)
 
 NARROW = 0.5
 """From which share of a limit on it is mentioned that a slower machine might not do."""
@@ -159,11 +161,11 @@ def _verdict(games: Sequence[Played]) -> str:
         return f"Would not pass its trial: {', '.join(faults)}. A fault in its trial game sets a bot aside."
     slowest = max((ms for game in games for ms in game.cpu_ms), default=0.0)
     told = [
-        f"Would pass its trial: {len(games)} game{'' if len(games) == 1 else 's'} without a fault. Its slowest decision"
-        f" took {slowest:.1f} ms of CPU; {1000 * LIMITS.move_s:.0f} are allowed."
+        f"Would pass its trial: {len(games)} game{'' if len(games) == 1 else 's'} without a fault.",
+        f"Its slowest decision took {slowest:.1f} ms of CPU; {1000 * LIMITS.move_s:.0f} are allowed.",
     ]
     if slowest > NARROW * 1000 * LIMITS.move_s:
         told.append("That is near: the site's processor may be slower than yours.")
     if min(game.bank_s for game in games) < NARROW * LIMITS.bank_s:
         told.append(f"It used more than half of its bank of {LIMITS.bank_s:g} s for long thoughts.")
-    return " ".join(told)
+    return "\n".join(told)
