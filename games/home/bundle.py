@@ -24,8 +24,10 @@ AS_THEY_ARE = (
 FOLDERS = ("games/engine", "games/house")
 ELSEWHERE = {
     "README.md": "games/home/README.md",
-    "GUIDE.md": "docs/guide.md",
-    "REFERENCE.md": "docs/bots.md",
+    "docs/bots.md": "docs/bots.md",
+    "docs/engine.md": "games/engine/README.md",
+    "docs/example_bot.py": "docs/example_bot.py",
+    "docs/guide.md": "docs/guide.md",
     "my_bot.py": "docs/example_bot.py",
     "soureh_bot.py": "games/kit/soureh_bot.py",
     "soureh/__init__.py": "games/home/__init__.py",
@@ -38,6 +40,10 @@ ELSEWHERE = {
     f"{LIB}/bots/sandbox/probing.py": "games/home/stand_ins/probing.py",
     f"{LIB}/bots/sandbox/run.py": "games/home/stand_ins/run.py",
 }
+
+
+# The documents link to each other as they lie in the tree.
+LINKS = {"docs/bots.md": (b"../games/engine/README.md", b"engine.md")}
 
 
 def contents() -> Iterator[tuple[str, Path]]:
@@ -61,5 +67,8 @@ def bundle() -> bytes:
         for name, path in contents():
             member = zipfile.ZipInfo(f"{FOLDER}/{name}", MODIFIED)
             member.external_attr = 0o644 << 16
-            archive.writestr(member, path.read_bytes(), zipfile.ZIP_DEFLATED)
+            data = path.read_bytes()
+            if name in LINKS:
+                data = data.replace(*LINKS[name])
+            archive.writestr(member, data, zipfile.ZIP_DEFLATED)
     return packed.getvalue()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -238,6 +239,16 @@ def test_the_download_is_the_same_for_the_same_files_and_names_no_place_of_this_
     with zipfile.ZipFile(io.BytesIO(bundle())) as archive:
         assert sorted(archive.namelist()) == [f"{FOLDER}/{name}" for name in sorted(names)]
         assert not any(b"/home/" in archive.read(name) for name in archive.namelist())
+
+
+def test_the_documents_in_it_link_to_what_is_there(kit):
+    found = set()
+    for page in (kit / "docs").glob("*.md"):
+        if page.name != "engine.md":
+            links = re.findall(r"\]\(([^)#/][^)#]*)", page.read_text())
+            assert [link for link in links if not (page.parent / link).exists()] == [], page.name
+            found.update(links)
+    assert {"bots.md", "guide.md", "engine.md"} <= found
 
 
 def test_the_command_writes_it(tmp_path, capsys):
