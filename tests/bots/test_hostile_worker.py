@@ -110,7 +110,7 @@ def test_worker_takes_the_next_match_after_each_of_the_worst(
     send(client, "honest", [CAREFUL] * 4, QUICK)
     until(lambda: reports(client), within_s=120, what="the worker starts to play")
     [slot] = children(worker.pid)
-    until(lambda: reports(client)[-1][:1] == ("match_result",) and len(results(client)) > len(WORST), within_s=120)
+    until(lambda: reports(client)[-1][:1] == ("match_result",) and len(results(client)) > len(WORST), within_s=300)
 
     due = {name: [] if kind_of(Path(name)) == "harmless" else [(1, kind_of(Path(name)))] for name in WORST}
     assert results(client) == {**due, "honest": []}
