@@ -17,8 +17,11 @@ HOUSE = Path(__file__).parent / "house"
 ABOUT = {
     "random": gettext_noop("Plays any legal move. Everybody should beat it."),
     "careful": gettext_noop("Completes its own coops and minds its own business."),
-    "spoiler": gettext_noop("Completes its coops, and breaks those of whoever has called."),
+    "spoiler": gettext_noop(
+        "Completes its coops, breaks those of the most dangerous opponent, and knows when losing pays."
+    ),
     "counter": gettext_noop("Counts the cards it has seen and plays by expected value."),
+    "sage": gettext_noop("Deals what it cannot see at random, plays the hand out in its head, and does what did best."),
 }
 
 

@@ -27,8 +27,12 @@ LADDERS = (
 )
 
 
+FULL_TABLES_ONLY = ("sage",)
+"""House bots that think for seconds of CPU a match: one of the ladders is enough to meet them on."""
+
+
 def seed_ladders() -> None:
-    """Create the demo ladders that are missing and enter every house bot that is in none of their entries."""
+    """Create the demo ladders that are missing and enter the house bots that are in none of their entries."""
     rules = Rules.preset("classic").to_json()
     for slug, name, seats, about in LADDERS:
         ladder, is_new = Ladder.objects.get_or_create(
@@ -37,6 +41,8 @@ def seed_ladders() -> None:
         )
         entered = Entry.objects.filter(ladder=ladder).values("bot")
         missing = Bot.objects.filter(owner=None).exclude(pk__in=entered)
+        if seats < 4:
+            missing = missing.exclude(name__in=FULL_TABLES_ONLY)
         Entry.objects.bulk_create(Entry(ladder=ladder, bot=bot, rating=ladder.initial_rating) for bot in missing)
         if is_new:
             logger.info("seeded ladder=%s", slug)

@@ -10,7 +10,7 @@ from games.engine import Feed, Game, Rules
 from games.kit import soureh_bot
 
 HOUSE = Path(__file__).parents[2] / "games" / "house"
-HOUSE_NAMES = ("random", "careful", "spoiler", "counter")
+HOUSE_NAMES = ("random", "careful", "spoiler", "counter", "sage")
 
 Choose = Callable[[soureh_bot.Turn], str]
 Watch = Callable[[Game, soureh_bot.Turn], None]

@@ -1,5 +1,6 @@
 import ast
 import re
+from time import process_time
 
 import pytest
 
@@ -16,13 +17,23 @@ def choose_of(name):
     return load_choose(EXAMPLE) if name == "example" else house(name)
 
 
+def unhurried(name):
+    """Return a house bot that no clock keeps from playing the same again."""
+    choose = house(name)
+    if name == "sage":
+        choose.__globals__.update(SECONDS=60, SEARCH=((99, 1), (4, 2)))
+    return choose
+
+
 def turn_of(*, down, up, drawn, legal, **more):
     """Return a turn of seat 0 as the kit would make it, in the first hand of a classic game."""
     rules = more.pop("rules", None) or Rules.preset("classic")
     game = soureh_bot.Game({"seat": 0, "seats": len(up), "rules": rules.to_json(), "rng_seed": "00"})
     totals = more.pop("totals", [0] * len(up))
     hand = soureh_bot.Hand({"no": 1, "dealer": 0, "down": down, "up": up, "totals": totals, "events": []}, game)
+    stock = 80 - 8 * len(up) - (drawn is not None)
     message = {"id": 1, "legal": legal, "drawn": drawn, "down": down, "up": up, "totals": totals, "call": None}
+    message |= {"stock": stock, "discards": 0}
     turn = soureh_bot.Turn({**message, **more}, game, hand)
     hand.see(turn)
     return turn
@@ -33,10 +44,10 @@ def test_house_bots_import_only_the_kit_and_the_standard_library(name):
     tree = ast.parse((HOUSE / f"{name}.py").read_text())
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert imported <= {"soureh_bot", "math"}
+    assert imported <= {"soureh_bot", "math", "functools", "time"}
 
 
-def test_the_house_is_these_four():
+def test_the_house_is_these_five():
     assert house_names() == sorted(HOUSE_NAMES)
 
 
@@ -44,14 +55,18 @@ def test_the_house_is_these_four():
 @pytest.mark.parametrize("options", [{}, {"picks": "player", "end": "elimination"}, {"caller_shield": None}], ids=str)
 @pytest.mark.parametrize("name", [*HOUSE_NAMES, "example"])
 def test_bots_finish_games_of_every_preset_with_legal_moves(name, preset, options):
-    rules = Rules.preset(preset, target=50, **options)
+    # A common hand costs few points, and sage thinks long.
+    rules = Rules.preset(preset, target=15 if (name, preset) == ("sage", "common") else 50, **options)
     chooses = [choose_of(name), house("careful"), choose_of(name)]
+    if name == "sage":
+        for choose in (chooses[0], chooses[2]):
+            choose.__globals__.update(SEARCH=((99, 1),))
     # The engine refuses an illegal move with an exception.
     game = play_game(rules, chooses, f"{name} {preset}")
     assert game.result.how == rules.end
 
 
-@pytest.mark.parametrize("name", ["careful", "spoiler", "counter", "example"])
+@pytest.mark.parametrize("name", ["careful", "spoiler", "counter", "sage", "example"])
 def test_bots_complete_call_and_show(name):
     choose = choose_of(name)
     opening = {"down": ["9s", "9h", "9d", "2c"], "up": [["2h", "3d", "Td", "5h"], ["4s", "4c", "5s", "5c"]]}
@@ -67,7 +82,7 @@ def test_bots_complete_call_and_show(name):
     assert choose(shown) == "show"
 
 
-@pytest.mark.parametrize("name", ["spoiler", "counter"])
+@pytest.mark.parametrize("name", ["spoiler", "counter", "sage"])
 def test_spoilers_break_the_caller_when_they_can(name):
     # Red 2 over whatever: a red ten in its place leaves only an ace under it that holds.
     turn = turn_of(
@@ -101,6 +116,37 @@ def test_spoiler_minds_its_own_coops_first():
     assert house("spoiler")(turn) == "k3!"
 
 
+def test_sage_thinks_no_longer_than_is_free_of_charge():
+    # Twice the seconds that it takes itself: the last deal that it tries may take a while.
+    taken = []
+    sage = house("sage")
+    sage.__globals__["SEARCH"] = ((99, 1000),)
+
+    def choose(turn):
+        began = process_time()
+        move = sage(turn)
+        taken.append(process_time() - began)
+        return move
+
+    def stop(game, turn):
+        if len(taken) > 20:
+            raise StopIteration
+
+    with pytest.raises(StopIteration):
+        play_game(Rules.preset("classic"), [choose, house("counter"), house("counter")], "clock", watch=stop)
+    assert sorted(taken)[10] < 0.08, taken
+
+
+def test_sage_thinks_little_when_its_bank_is_empty():
+    sage = house("sage")
+    assert sage.__globals__["SECONDS"] == 0.04
+    cards = {"down": ["9s", "9h", "9d", "2c"], "up": [["2h", "2h", "2d", "5h"], ["3h", "As", "Ah", "Ac"]]}
+    sage.__globals__["SEARCH"] = ((99, 10_000),)
+    began = process_time()
+    sage(turn_of(**cards, drawn="Td", legal=["k0", "k1", "k2", "k3", "k3!", "s10", "d"], bank_s=0.0))
+    assert process_time() - began < 0.04
+
+
 def test_careful_leaves_others_alone():
     careful = house("careful")
     moves = []
@@ -128,7 +174,7 @@ def test_counter_goes_on_when_the_century_bonus_makes_losing_a_gain():
 @pytest.mark.parametrize("name", HOUSE_NAMES)
 def test_bots_are_a_function_of_the_seed(name):
     rules = Rules.preset("classic", target=30)
-    first, again = (play_game(rules, [house(name), house("random")], "seed") for _ in range(2))
+    first, again = (play_game(rules, [unhurried(name), house("random")], "seed") for _ in range(2))
     assert first.log_for(None, revealed=True) == again.log_for(None, revealed=True)
 
 

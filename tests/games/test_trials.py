@@ -67,11 +67,11 @@ def test_seeding_twice_changes_nothing_and_a_changed_file_is_a_new_version(db, t
     assert (
         [bot.name for bot in seed_house_bots()]
         == [bot.name for bot in first]
-        == ["random", "careful", "spoiler", "counter"]
+        == ["random", "careful", "spoiler", "counter", "sage"]
     )
-    assert BotVersion.objects.filter(state="ready", bot__owner=None).count() == 4
+    assert BotVersion.objects.filter(state="ready", bot__owner=None).count() == 5
     for bot in first:
         (tmp_path / f"{bot.name}.py").write_bytes(b"# changed " + bot.name.encode())
     monkeypatch.setattr("games.seed.HOUSE", tmp_path)
     seed_house_bots()
-    assert BotVersion.objects.filter(number=2, state="ready").count() == 4
+    assert BotVersion.objects.filter(number=2, state="ready").count() == 5

@@ -136,6 +136,14 @@ def test_seed_makes_both_ladders_and_enters_every_house_bot(settings) -> None:
         assert set(Bot.objects.filter(entries__ladder=ladder)) == set(house_bots)
 
 
+def test_seed_enters_the_slow_house_bot_at_full_tables_only() -> None:
+    make_bot(name="careful")
+    make_bot(name="sage")
+    seed_ladders()
+    entered = {(entry.ladder.seats, entry.bot.name) for entry in Entry.objects.select_related("ladder", "bot")}
+    assert entered == {(2, "careful"), (4, "careful"), (4, "sage")}
+
+
 def test_seed_again_changes_nothing_and_enters_a_new_house_bot_only() -> None:
     make_bot()
     seed_ladders()
