@@ -233,17 +233,17 @@ class Feed:
     def _turn(self, game: Game, decision: int) -> dict[str, Any]:
         """Return the question: the whole view of this seat, so that a bot may be stateless."""
         hand = game._hand
-        down = hand.by_seat(format_cards(hand._down))
+        first = 4 * self.seat
         message: dict[str, Any] = {
             "type": "turn",
             "id": decision,
             "drawn": _drawn(hand, self.seat, revealed=False),
             "legal": list(game.legal()),
-            "down": down[self.seat],
+            "down": format_cards(hand._down[first : first + 4]),
             "up": hand.by_seat(format_cards(hand._up)),
         }
         if hand.kind == PICK:
-            message["revealed"] = down
+            message["revealed"] = hand.by_seat(format_cards(hand._down))
         else:
             message["discard"] = _top_discard(hand, revealed=False)
             message["stock"] = len(hand.stock) - hand.at
