@@ -165,11 +165,17 @@ class Bot:
         """Return the CPU seconds since the last answer; None where this system does not tell."""
         if not sys.platform.startswith("linux"):
             return None
-        try:
-            # clock_getcpuclockid(3): the CPU clock of all threads of a process.
-            return max(0.0, time.clock_gettime((~self._process.pid << 3) | 2) - self._cpu_mark)
-        except OSError:
-            return None
+        if self._process.returncode is None:
+            try:
+                # clock_getcpuclockid(3): the CPU clock of all threads of a process.
+                return max(0.0, time.clock_gettime((~self._process.pid << 3) | 2) - self._cpu_mark)
+            except OSError:
+                return None
+        import resource
+
+        # It has ended, and is the only child that ever did.
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return max(0.0, used.ru_utime + used.ru_stime - self._cpu_mark)
 
     def _look(self, waited_s: float, cpu_s: float, bank_s: float, wall_s: float, name: str) -> None:
         used_s = self._used_s() or 0.0

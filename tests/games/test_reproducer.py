@@ -106,7 +106,7 @@ def test_nothing_is_in_a_reproducer_that_the_seat_could_not_see():
     [
         pytest.param("illegal", "return 'k9'", "k9", id="illegal"),
         pytest.param("crash", "raise RuntimeError('no idea')", "RuntimeError: no idea", id="crash"),
-        pytest.param("protocol", "raw(b'hello\\n')", "not JSON", id="protocol"),
+        pytest.param("protocol", "raw(b'hello\\n')", "hello", id="protocol"),
         pytest.param("protocol", "raw(b'{}\\n{}\\n')", "more than one line", id="two-lines"),
         pytest.param("timeout", "while True: pass", "move_s ran out", id="timeout-spin"),
         pytest.param("timeout", "time.sleep(60)", "wall_s ran out", id="timeout-sleep"),
@@ -124,6 +124,7 @@ def test_a_fault_happens_again_at_home(tmp_path, kind, body, shown):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "The same as recorded." in done.stdout and "without a sandbox" in done.stdout
     assert f"here       fault {kind}" in done.stdout and shown in done.stdout
+    assert "ms of CPU," in done.stdout and "not known" not in done.stdout
     if kind in ("crash", "memory", "timeout"):
         line = mischief(body).splitlines().index(f"    {body}") + 1
         assert re.search(rf'bot\.py", line {line},? in mischief', done.stdout), done.stdout
