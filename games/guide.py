@@ -80,7 +80,7 @@ Env = MutableMapping[str, Any]
 class Writer(RendererHTML):
     """Writes headings with a link to themselves, tables that scroll, and code in colours, its blocks numbered."""
 
-    blocks = 0
+    blocks = tables = 0
 
     def heading_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Env) -> str:
         anchor = tokens[idx - 2].attrs["id"]
@@ -91,7 +91,9 @@ class Writer(RendererHTML):
         return _code(tokens[idx].content, LEXERS.get(tokens[idx].info.strip(), "text"), f"code-{self.blocks}")
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Env) -> str:
-        return '<div class="figures-scroll" tabindex="0" role="region" aria-label="Table"><table class="figures">\n'
+        self.tables += 1
+        frame = f'<div class="figures-scroll" tabindex="0" role="region" aria-label="Table {self.tables}">'
+        return f'{frame}<table class="figures">\n'
 
     def table_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Env) -> str:
         return "</table></div>\n"
