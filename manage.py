@@ -4,11 +4,21 @@
 import os
 import sys
 
+INTERRUPTED = 130
+
 
 def main() -> None:
-    """Run the command line; a bad setting is one line on stderr, not a traceback."""
+    """Run the command line; a bad setting or an interrupt is one line on stderr, not a traceback."""
     open_standard_streams()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "soureh_site.settings")
+    try:
+        _run()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
