@@ -567,18 +567,21 @@ class _Unknown:
         raise ValueError("expected cards that agree with what was seen: found none")
 
     def _believe(self, random: Callable[[], float], trust: float) -> tuple[list[Choice], list[_Place]]:
-        """Return which places choose from what, trusting each owner with this chance; and which take any card."""
-        picky: list[Choice] = []
+        """Return which places choose from what, trusting each owner with this chance; and which take any card.
+
+        What is certain chooses before what is believed.
+        """
+        certain: list[Choice] = []
+        believed: list[Choice] = []
         free: list[_Place] = []
         for place in self._places:
             if place.trusted_room and random() < trust:
-                picky.append((place.trusted_room, place.trusted, place))
+                believed.append((place.trusted_room, place.trusted, place))
             elif place.is_free:
                 free.append(place)
             else:
-                picky.append((place.room, place.fitting, place))
-        picky.sort(key=_room)
-        return picky, free
+                certain.append((place.room, place.fitting, place))
+        return sorted(certain, key=_room) + sorted(believed, key=_room), free
 
     def _try(self, random: Callable[[], float], picky: list[Choice], free: list[_Place]) -> Sample | None:
         """Return a sample, or None if this attempt does not count."""
@@ -609,6 +612,12 @@ class _Unknown:
         ways = 1
         for room, fitting, place in picky:
             limits = lasting[place.since :]
+            left = room - sum([card in fitting for card in taken])
+            if left < 1 and fitting is not place.fitting:
+                # Owners whom one trusts may want more aces than there are.
+                fitting, left = place.fitting, place.room - sum([card in place.fitting for card in taken])
+            if left < 1:
+                return False
             if limits:
                 options = [card for card in pool if card in fitting and min([counts[card] for counts in limits]) > 0]
                 if not options:
@@ -618,9 +627,6 @@ class _Unknown:
                 for counts in limits:
                     counts[card] -= 1
             else:
-                left = room - sum([card in fitting for card in taken])
-                if left < 1:
-                    return False
                 ways *= left
                 at = int(random() * len(pool))
                 while pool[at] not in fitting:
