@@ -15,7 +15,7 @@ from time import process_time
 import soureh_bot
 from soureh_bot import KINDS, SLOTS
 
-SEARCH = ((99, 6), (6, 8), (4, 12), (2, 24))
+SEARCH = ((99, 8), (4, 10), (2, 20))
 """So many of the best moves are tried on so many more deals, step by step."""
 
 SECONDS = 0.04
@@ -26,7 +26,8 @@ TRUST = 0.9
 
 LONGEST = 60  # cards that are drawn before an imagined hand is given up, with nobody as its winner
 SWAPS = 3  # of all swaps only so many are tried, those that most probably break a coop
-COOP = 8  # points that a policy gives for one more valid coop
+COOP = 8  # points that it gives, in its imagination, for one more valid coop of its own
+COOPS_FIRST = 100  # the same for the others, who complete and call whatever losing would earn them
 BREAKS = 0.25  # how probably a swap must break a caller's coop for a policy to make it
 SPOILS = 0.2  # how much rarer cards must fit for a policy to swap although nobody has called
 FORESEEN = 12  # hands, the furthest that it looks ahead in the match
@@ -81,6 +82,7 @@ class Tables:
     def __init__(self, rules):
         kinds = range(len(KINDS))
         self.scores_one, self.bonus = rules.scoring == "one", rules.century_bonus
+        self.steers = self.bonus and not self.scores_one
         self.valid = [[rules.valid(up, down) for down in KINDS] for up in KINDS]
         values = [list(rules.ace_values) if kind[0] == "A" else [soureh_bot.rank(kind)] for kind in KINDS]
         if self.scores_one:
@@ -110,10 +112,14 @@ class Tables:
         terms, (first, second, third, fourth) = self.terms, downs
         a, b, c, d = terms[ups[0]][first], terms[ups[1]][second], terms[ups[2]][third], terms[ups[3]][fourth]
         points = a | b | c | d if self.scores_one else a * b * c * d
-        gap = 100 - total % 100
-        if gap < 50 and self.bonus and points >> 8 * gap & 255:
-            return gap - 50
-        return (points & -points).bit_length() - 1 >> 3
+        return price(points, 100 - total % 100 if self.bonus else 0)
+
+
+def price(points, gap):
+    """Return what losing adds to a total which is `gap` short of a bonus (0: there is none); `points` as in `terms`."""
+    if 0 < gap < 50 and points >> 8 * gap & 255:
+        return gap - 50
+    return (points & -points).bit_length() - 1 >> 3
 
 
 class Outlook:
@@ -178,7 +184,7 @@ class Deal:
 
 
 class Playout:
-    """A hand that is played to its end by a simple policy, the same for everybody."""
+    """A hand that is played to its end by a simple policy."""
 
     def __init__(self, deal):
         turn = self.turn = deal.turn
@@ -205,7 +211,7 @@ class Playout:
 
     def play(self, at):
         """Play on from this place in the order; return what the end is worth."""
-        valid, totals = self.tables.valid, self.turn.totals
+        valid, totals, me = self.tables.valid, self.turn.totals, self.turn.seat
         good = [[valid[up][down] for up, down in coops] for coops in map(zip, self.up, self.down)]
         for drawn in self.stock:
             seat = self.order[at]
@@ -215,9 +221,9 @@ class Playout:
                     return self.worth(seat)
                 self.caller = None
             ups, downs, mine = self.up[seat], self.down[seat], good[seat]
-            has_bonus = self.tables.bonus and totals[seat] % 100 > 55
-            if has_bonus:
-                slot, lost, is_gain = self.steer(ups, downs, mine, drawn, totals[seat])
+            if self.tables.steers and totals[seat] % 100 > 55:
+                coop = COOP if seat == me else COOPS_FIRST
+                slot, lost, is_gain = self.steer(ups, downs, mine, drawn, totals[seat], coop)
             else:
                 slot, lost, is_gain = self.improve(ups, downs, mine, drawn)
             swap = self.swap(seat, drawn, slot is None) if lost > 0 and not is_gain else None
@@ -228,7 +234,7 @@ class Playout:
             elif slot is not None:
                 downs[slot] = drawn
                 mine[slot] = valid[ups[slot]][drawn]
-            if self.caller is None and lost > 0 and all(mine):
+            if self.caller is None and all(mine) and (lost > 0 or seat != me):
                 self.call(seat)
         return self.worth(None)
 
@@ -238,22 +244,24 @@ class Playout:
         best, chosen, is_gain = 0, None, False
         for slot in SLOTS:
             up = ups[slot]
-            gain = least[up][downs[slot]] - least[up][drawn] + 100 * (valid[up][drawn] - mine[slot])
+            gain = least[up][downs[slot]] - least[up][drawn] + COOPS_FIRST * (valid[up][drawn] - mine[slot])
             if gain > best:
                 best, chosen, is_gain = gain, slot, valid[up][drawn] > mine[slot]
         return chosen, 1, is_gain and self.caller is None
 
-    def steer(self, ups, downs, mine, drawn, total):
-        """Return the same as `improve`, with an eye on the century bonus."""
-        lost = best = self.tables.lost(ups, downs, total)
+    def steer(self, ups, downs, mine, drawn, total, coop):
+        """Return the same as `improve`, with an eye on the century bonus; a coop is worth `coop` points."""
+        valid, terms, gap = self.tables.valid, self.tables.terms, 100 - total % 100
+        rows = terms[ups[0]], terms[ups[1]], terms[ups[2]], terms[ups[3]]
+        a, b, c, d = rows[0][downs[0]], rows[1][downs[1]], rows[2][downs[2]], rows[3][downs[3]]
+        ab, cd = a * b, c * d
+        kept = rows[0][drawn] * b * cd, a * rows[1][drawn] * cd, ab * rows[2][drawn] * d, ab * c * rows[3][drawn]
+        lost = best = price(ab * cd, gap)
         chosen, is_gain = None, False
         for slot in SLOTS:
-            old, gained = downs[slot], self.tables.valid[ups[slot]][drawn] - mine[slot]
-            downs[slot] = drawn
-            after = self.tables.lost(ups, downs, total)
-            downs[slot] = old
-            if after - COOP * gained < best:
-                best, chosen, lost, is_gain = after - COOP * gained, slot, after, gained > 0
+            after, gained = price(kept[slot], gap), valid[ups[slot]][drawn] - mine[slot]
+            if after - coop * gained < best:
+                best, chosen, lost, is_gain = after - coop * gained, slot, after, gained > 0
         return chosen, lost, is_gain and self.caller is None
 
     def swap(self, seat, drawn, is_idle):
