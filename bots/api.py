@@ -22,6 +22,7 @@ from rest_framework.throttling import BaseThrottle
 from bots.models import Bot, BotVersion
 from bots.parsers import JSONParser
 from bots.rates import HOUR_S, left_s, may_try_upload
+from bots.upload_rules import ENTRY
 from bots.uploads import UploadError
 from bots.versions import (
     PUBLIC_STATES,
@@ -42,7 +43,6 @@ from bots.versions import (
 )
 from bots.views import download
 
-PASTED_FILE_NAME = "bot.py"
 REFUSALS = {
     PausedError: (503, "paused"),
     QuotaError: (429, "quota"),
@@ -127,24 +127,14 @@ class VersionSerializer(serializers.ModelSerializer[BotVersion]):
     class Meta:
         model = BotVersion
         fields = [
-            *(
-                "bot",
-                "number",
-                "is_active",
-                "state",
-                "state_note",
-                "note",
-                "file_name",
-                "size",
-                "sha256",
-                "uploaded_at",
-            ),
+            *("bot", "number", "is_active", "state", "state_note", "note"),
+            *("file_name", "size", "sha256", "uploaded_at"),
         ]
         read_only_fields = fields
 
     def to_representation(self, version: BotVersion) -> dict[str, Any]:
         shown = super().to_representation(version)
-        if not is_owner(self.context["request"], version.bot):
+        if not version.bot.is_owned_by(self.context["request"].user):
             shown.update(dict.fromkeys(self.OWNERS))
         return shown
 
@@ -180,11 +170,6 @@ class NewBotSerializer(SourceSerializer):
     name = serializers.CharField(allow_blank=True, help_text="2 to 32 characters, unlike any name in use.")
 
 
-def is_owner(request: Request, bot: Bot) -> bool:
-    """Tell whether the caller owns `bot`; nobody owns a house bot."""
-    return bot.owner_id is not None and bot.owner_id == request.user.pk
-
-
 def own_bot(request: Request, slug: str) -> Bot:
     """Return one of the caller's own bots; Http404 for anybody else's, as if it were not there."""
     return get_object_or_404(Bot, slug=slug, owner_id=request.user.pk, owner__isnull=False)
@@ -193,13 +178,13 @@ def own_bot(request: Request, slug: str) -> Bot:
 def visible_versions(request: Request, bot: Bot) -> QuerySet[BotVersion]:
     """Return the versions of `bot` that the caller may know of, newest first."""
     versions = with_active(bot.versions.select_related("bot").order_by("-number"))
-    return versions if is_owner(request, bot) else versions.filter(state__in=PUBLIC_STATES)
+    return versions if bot.is_owned_by(request.user) else versions.filter(state__in=PUBLIC_STATES)
 
 
 def store(request: Request, data: dict[str, Any], *, bot: Bot | None = None) -> BotVersion:
     """Store an upload for the caller. Refused says why not, and for a syntax error where."""
     file = data.get("file")
-    file_name = file.name if file else PASTED_FILE_NAME
+    file_name = file.name if file else ENTRY
     try:
         content = read_file(file) if file else data["source"].encode("utf-8", "surrogatepass")
         named = {"name": data.get("name", ""), "note": data.get("note", "")}

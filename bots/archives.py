@@ -20,7 +20,7 @@ from bots.upload_rules import (
     KIB,
     MAX_BYTES,
     MEMBERS_MAX,
-    NAME_MAX,
+    PATH_MAX,
     SOURCE_MAX,
     UNPACKED_MAX,
     UploadError,
@@ -82,7 +82,7 @@ def _spoilt(member: zipfile.ZipInfo, what: str) -> UploadError:
 
 def shown(name: str) -> str:
     """Return a name as it can be printed, cut to a length that a name may have."""
-    return (name if name.isascii() and name.isprintable() else ascii(name)[1:-1])[:NAME_MAX]
+    return (name if name.isascii() and name.isprintable() else ascii(name)[1:-1])[:PATH_MAX]
 
 
 # Its end and its table of contents
@@ -184,11 +184,11 @@ def _require_name(name: str) -> None:
         raise UploadError(_("%(name)s is an absolute path. Name files from the archive's own root."), name=shown(name))
     if ".." in parts:
         raise UploadError(_("%(name)s leads out of the archive by “..”."), name=shown(name))
-    if len(parts) > DEPTH_MAX or len(name) > NAME_MAX:
+    if len(parts) > DEPTH_MAX or len(name) > PATH_MAX:
         raise UploadError(
             _("%(name)s is too long a path: at most %(most)d characters and %(depth)d levels."),
             name=shown(name),
-            most=NAME_MAX,
+            most=PATH_MAX,
             depth=DEPTH_MAX,
         )
     if not all(NAME_PART.fullmatch(part) for part in parts):

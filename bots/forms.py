@@ -11,10 +11,10 @@ from django.utils.translation import gettext_lazy
 
 from bots.models import NOTE_MAX, Bot, BotVersion
 from bots.rates import may_try_upload
+from bots.upload_rules import ENTRY
 from bots.uploads import UploadError, is_archive
 from bots.versions import NAME_MAX, NameRefused, NoteRefused, Refusal, Unchanged, add_version, error_text, read_file
 
-PASTED_FILE_NAME = "bot.py"
 CONTEXT_LINES = 2
 SHOWN_COLUMNS = 160
 
@@ -102,7 +102,7 @@ class UploadForm(forms.Form):
     def store(self) -> BotVersion | None:
         """Store the upload; None, with the errors at their fields, if it is refused."""
         file = self.cleaned_data["file"]
-        file_name = file.name if file else PASTED_FILE_NAME
+        file_name = file.name if file else ENTRY
         content = b""
         try:
             content = read_file(file) if file else self._pasted()

@@ -82,6 +82,10 @@ class Bot(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def is_owned_by(self, user: Any) -> bool:
+        """Tell whether the bot is this user's own; nobody owns a house bot, and nobody who is not logged in a bot."""
+        return self.owner_id is not None and user is not None and self.owner_id == user.pk
+
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Store the bot, its name's key in step with the name."""
         self.name_key = name_key(self.name)
@@ -108,7 +112,7 @@ class BotVersion(WrittenOnce):
         TRIAL = "trial", _("trial to come")
         READY = "ready", _("ready")
         FAILED = "failed", _("trial failed")
-        SET_ASIDE = "set_aside", _("set aside")  # was in two matches that our workers lost
+        SET_ASIDE = "set_aside", _("set aside")  # faulted too often, or was in matches that our workers lost
 
     bot = models.ForeignKey(Bot, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

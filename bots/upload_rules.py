@@ -8,7 +8,7 @@ MAX_BYTES = 1024 * KIB
 UNPACKED_MAX = 4096 * KIB
 MEMBERS_MAX = 100
 DEPTH_MAX = 6
-NAME_MAX = 120
+PATH_MAX = 120
 
 
 def _(text: str) -> str:

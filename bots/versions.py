@@ -30,8 +30,7 @@ from bots.names import RESERVED, name_key
 from bots.rates import upload_tries
 from bots.signals import version_uploaded
 from bots.switches import pause_note
-from bots.upload_rules import DEPTH_MAX, ENTRY, KIB, MAX_BYTES, MEMBERS_MAX, SOURCE_MAX, UNPACKED_MAX
-from bots.upload_rules import NAME_MAX as PATH_MAX
+from bots.upload_rules import DEPTH_MAX, ENTRY, KIB, MAX_BYTES, MEMBERS_MAX, PATH_MAX, SOURCE_MAX, UNPACKED_MAX
 from bots.uploads import Upload, UploadError, check_upload, size_limit
 
 logger = logging.getLogger(__name__)
@@ -90,7 +89,7 @@ def add_version(
         Refusal: the file will do but is not taken; the subclass says why.
         PermissionDenied: `bot` is not the owner's.
     """
-    if bot is not None and bot.owner_id != owner.pk:
+    if bot is not None and not bot.is_owned_by(owner):
         raise PermissionDenied("expected a bot of the uploader's own")
     if pause := pause_note(Switch.Name.UPLOADS):
         raise PausedError(pause)
@@ -162,7 +161,7 @@ def clean_name(name: str, owner: Any) -> str:
     if key in RESERVED:
         raise NameRefused(_("This name is reserved. Please choose another."))
     if taken := Bot.objects.filter(name_key=key).first():
-        if taken.owner_id == owner.pk:
+        if taken.is_owned_by(owner):
             text = _("You have a bot %(name)s already. For a new version of it, choose it in place of a new bot.")
             raise NameRefused(text % {"name": taken.name})
         raise NameRefused(_("There is a bot of this name, or of one that looks like it. Please choose another."))
@@ -252,7 +251,7 @@ def activate(owner: Any, version: BotVersion) -> None:
         PermissionDenied: the version is not the owner's.
         NotActivated: it may not play.
     """
-    if version.bot.owner_id is None or version.bot.owner_id != owner.pk:
+    if not version.bot.is_owned_by(owner):
         raise PermissionDenied("expected a version of the user's own bot")
     ready = BotVersion.objects.filter(bot=version.bot_id, state=BotVersion.State.READY).order_by("-number")
     numbers = list(ready.values_list("number", flat=True)[:1])

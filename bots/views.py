@@ -92,7 +92,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
 def versions(request: HttpRequest, slug: str) -> HttpResponse:
     """List a bot's versions, newest first; its owner sees those that have not passed too, and what he can do."""
     bot = get_object_or_404(Bot.objects.select_related("owner", "chosen"), slug=slug)
-    is_own = _is_own(request, bot)
+    is_own = bot.is_owned_by(request.user)
     known = bot.versions.all() if is_own else bot.versions.filter(state__in=PUBLIC_STATES)
     page = Paginator(with_active(known.order_by("-number")), VERSIONS_SHOWN).get_page(request.GET.get("page"))
     context = {
@@ -103,10 +103,6 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
         "form": CompareForm(bot=bot, initial=_last_two(page)) if is_own and page.paginator.count > 1 else None,
     }
     return render(request, "bots/version_list.html", context)
-
-
-def _is_own(request: HttpRequest, bot: Bot) -> bool:
-    return bot.owner_id is not None and bot.owner_id == request.user.pk
 
 
 def _last_two(page: Any) -> dict[str, int]:

@@ -87,8 +87,8 @@ class Listing:
 
 
 def is_owner(user: Any, bot: Bot | None) -> bool:
-    """Tell whether `bot` is this user's own; house bots are nobody's."""
-    return bot is not None and bot.owner_id is not None and user is not None and bot.owner_id == user.pk
+    """Tell whether a bot, where there is one, is this user's own."""
+    return bot is not None and bot.is_owned_by(user)
 
 
 def match_rows(ids: Iterable[int], *, name_ladder: bool = True) -> list[dict[str, Any]]:

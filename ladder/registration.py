@@ -69,7 +69,7 @@ def withdraw(user: Any, entry: Entry) -> None:
 
 
 def _check_owner(user: Any, bot: Bot | None) -> None:
-    if bot is None or bot.owner_id is None or bot.owner_id != user.pk:
+    if bot is None or not bot.is_owned_by(user):
         raise PermissionDenied("expected a bot of the user's own")
 
 

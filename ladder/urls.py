@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, path, re_path
 
+from bots.versions import RESERVED_SLUGS
 from ladder import bot_views, match_views, views
 
 urlpatterns: list[URLPattern] = [
@@ -15,8 +16,10 @@ urlpatterns: list[URLPattern] = [
         name="entry_change",
     ),
     path("bots/", bot_views.bot_list, name="bot_list"),
-    # What is no bot's page at such an address is the bots' own (bots.versions.RESERVED_SLUGS).
-    re_path(r"^bots/(?!(?:guide|kit|new|reference|upload)/$)(?P<slug>[-a-zA-Z0-9_]+)/$", bot_views.bot, name="bot"),
+    # What is no bot's page at such an address is the bots' own.
+    re_path(
+        rf"^bots/(?!(?:{'|'.join(sorted(RESERVED_SLUGS))})/$)(?P<slug>[-a-zA-Z0-9_]+)/$", bot_views.bot, name="bot"
+    ),
     path("people/<str:username>/", bot_views.person, name="person"),
     path("matches/", match_views.match_list, name="match_list"),
     path("matches/<slug:code>/", match_views.match, name="match"),

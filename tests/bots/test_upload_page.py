@@ -12,7 +12,7 @@ from django.urls import reverse
 from bots import rates
 from bots.forms import excerpt
 from bots.models import Bot, BotVersion, Switch
-from bots.upload_rules import DEPTH_MAX, MAX_BYTES, MEMBERS_MAX, NAME_MAX, SOURCE_MAX, UNPACKED_MAX
+from bots.upload_rules import DEPTH_MAX, MAX_BYTES, MEMBERS_MAX, PATH_MAX, SOURCE_MAX, UNPACKED_MAX
 from bots.versions import add_version, limit_sentences
 from games.kit_views import KIT
 from soureh_site.tokens import issue
@@ -183,7 +183,7 @@ def test_limits_are_told_before_the_upload_from_the_figures_that_hold(client: Cl
     page = unescape(client.get(UPLOAD).content.decode())
     assert len(limit_sentences()) == 6
     assert [sentence for sentence in limit_sentences() if f"<li>{sentence}</li>" not in page] == []
-    figures = (SOURCE_MAX >> 10, MAX_BYTES >> 10, UNPACKED_MAX >> 10, MEMBERS_MAX, NAME_MAX, DEPTH_MAX, 7, 60)
+    figures = (SOURCE_MAX >> 10, MAX_BYTES >> 10, UNPACKED_MAX >> 10, MEMBERS_MAX, PATH_MAX, DEPTH_MAX, 7, 60)
     assert not {str(figure) for figure in figures} - set(re.findall(r"\d+", " ".join(limit_sentences())))
 
 
