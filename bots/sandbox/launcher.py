@@ -100,7 +100,7 @@ class Jail:
         """Let the bot read to the end of what it was sent."""
         self._process.stdin.close()  # type: ignore[union-attr]
 
-    def is_parent_of(self, pid: int) -> None:
+    def note_bot(self, pid: int) -> None:
         """Note that the bot is this child of the namespace's process 1, rather than that itself."""
         self.pid, self._bot = pid, os.pidfd_open(pid)
 
@@ -236,7 +236,7 @@ class Start:
             self._cgroup.take(first)
         _await_mark(process, self._mark, b".", deadline)
         if mode == "B":
-            jail.is_parent_of(_only_child(first))
+            jail.note_bot(_only_child(first))
             if self._cgroup and not self._cgroup.holds(jail.pid):
                 self._cgroup.take(jail.pid)
         os.write(self._orders_end, _orders(first, mode, self._limits) + self._program)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from django.core.management import call_command
 
 from bots import lines as on_a_site
 from bots.faults import BotFault
+from bots.sandbox import launcher
 from games.engine import record
 from games.home.bundle import FOLDER, bundle, contents
+from games.home.stand_ins import launcher as stand_in
 from games.home.stand_ins import lines as at_home
 
 HEAD = "import soureh_bot\ndef choose(turn):\n"
@@ -228,8 +231,24 @@ def test_verify_names_a_record_that_does_not_hold(soureh, tmp_path):
 def test_what_a_bot_starts_ends_with_it(soureh, write):
     ended = soureh("check", write(f"import subprocess\nsubprocess.Popen(['sleep', '601'])\n{GOOD}"), "--games", 1)
     assert ended.returncode == 0, ended.stdout
-    running = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-    assert b"sleep\x00601\x00" not in running
+    assert b"sleep\x00601\x00" not in command_lines()
+
+
+def command_lines():
+    """Return the command line of every process that there is."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        # One that ends while it is looked at is no matter.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found.append(path.read_bytes())
+    return found
+
+
+@pytest.mark.parametrize("name", ["Jail", "Start"])
+def test_a_stand_in_has_the_face_of_what_it_stands_for(name):
+    ours, theirs = ({key for key in vars(getattr(m, name)) if key[0] != "_"} for m in (stand_in, launcher))
+    # With one process there is nothing to tell apart.
+    assert theirs - {"note_bot"} <= ours
 
 
 def test_the_download_is_the_same_for_the_same_files_and_names_no_place_of_this_machine():

@@ -63,8 +63,8 @@ class Jail:
             self._ending = self._reap()
         return self._ending
 
-    def signal(self, number: int) -> None:
-        """Send the bot a signal, if it still runs."""
+    def send(self, number: int) -> None:
+        """Send the bot a signal, unless it has ended."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._bot, number)
 
