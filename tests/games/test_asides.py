@@ -162,10 +162,12 @@ def test_house_bots_play_on_and_the_operators_are_told_once(mim, rivals):
     assert not SetAside.objects.exists()
 
 
-def test_a_version_that_took_workers_along_is_not_its_owners_to_retry(mim, ada):
+def test_a_version_that_took_workers_along_is_not_its_owners_to_retry(client, mim, ada):
     assert asides.set_aside(mim, SetAside.Why.WORKERS, match=None, of_last=2, before="ready")
     mim.refresh_from_db()
     assert (mim.state, told(ada)) == ("set_aside", 1)
+    client.force_login(ada)
+    assert "A version of one of your bots is set aside. <a" in client.get("/rules/").content.decode(), "no fault of its"
     assert trials.retry(mim) is False
     mim.refresh_from_db()
     assert mim.state == "set_aside"
