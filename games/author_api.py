@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 from bots.api import SLUG, Refused, VersionSerializer, own_bot
 from bots.rates import HOUR_S, left_s
 from games import trials
-from games.author_views import may_reproduce, may_retry, own_seat, packed_case
+from games.author_views import decision_number, may_reproduce, may_retry, own_seat, packed_case
 from games.debrief import Debrief, debrief
 from games.models import Seat
 
@@ -136,13 +136,13 @@ class ReproducerView(APIView):
         """Return the bot, what it was sent up to that decision, and a script that feeds it. 404 if it was not asked."""
         found = own_seat(request.user, code, seat)
         text = request.query_params.get("decision", "")
-        if text and not (text.isascii() and text.isdigit() and len(text) < 8):
-            raise Http404
+        asked = decision_number(text) if text else None
         if not may_reproduce(request.user.pk):
             raise Throttled(left_s(HOUR_S))
-        turn = int(text) if text else debrief(found.match, found, getattr(found, "log", None)).first_to_reproduce
+        if asked is None:
+            asked = debrief(found.match, found, getattr(found, "log", None)).first_to_reproduce
         try:
-            return packed_case(found, turn or 0)
+            return packed_case(found, asked or 0)
         except LookupError as error:
             raise Http404 from error
 

@@ -31,17 +31,22 @@ RETRIES_PER_HOUR = 20
 def reproducer(request: HttpRequest, code: str, seat: int) -> HttpResponse:
     """Hand an owner the zip that replays the `decision` in the address, one of his bot's, at home."""
     found = own_seat(request.user, code, seat)
-    turn = request.GET.get("decision", "")
-    if not (turn.isascii() and turn.isdigit() and len(turn) < 8):
-        raise Http404("expected the number of a decision")
+    turn = decision_number(request.GET.get("decision", ""))
     if not may_reproduce(request.user.pk):
         return too_often(request, within_s=HOUR_S)
     try:
-        return packed_case(found, int(turn))
+        return packed_case(found, turn)
     except LookupError:
         text = _("Decision %(number)s is none that this bot was asked for in this match.")
         messages.error(request, text % {"number": turn})
         return redirect(f"{reverse('match', args=[code])}#own")
+
+
+def decision_number(text: str) -> int:
+    """Return the number of a decision out of an address. Http404."""
+    if not (text.isascii() and text.isdigit() and len(text) < 8):
+        raise Http404("expected the number of a decision")
+    return int(text)
 
 
 def may_reproduce(user_id: int | None) -> bool:
