@@ -10,11 +10,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ["bots", "games", "ladder", "soureh_site"]  # each may import those before it
 WITHOUT_DJANGO = [
+    "bots.diff",
     "bots.process",
     "bots.sandbox",
     "bots.uploads",
     "games.engine",
+    "games.playing",
     "games.referee",
+    "games.reproducer.packing",
     "games.sandbox_tasks",
     "soureh_site.broker",
     "soureh_site.guard",
