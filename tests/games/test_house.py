@@ -17,11 +17,11 @@ def choose_of(name):
     return load_choose(EXAMPLE) if name == "example" else house(name)
 
 
-def unhurried(name):
-    """Return a house bot that no clock keeps from playing the same again."""
-    choose = house(name)
+def unhurried(name, search=((99, 1), (4, 2))):
+    """Return a bot that no clock keeps from playing the same again; `search` is how long `sage` thinks instead."""
+    choose = choose_of(name)
     if name == "sage":
-        choose.__globals__.update(SECONDS=60, SEARCH=((99, 1), (4, 2)))
+        choose.__globals__.update(SECONDS=60, SEARCH=search)
     return choose
 
 
@@ -68,7 +68,7 @@ def test_bots_finish_games_of_every_preset_with_legal_moves(name, preset, option
 
 @pytest.mark.parametrize("name", ["careful", "spoiler", "counter", "sage", "example"])
 def test_bots_complete_call_and_show(name):
-    choose = choose_of(name)
+    choose = unhurried(name, ((99, 30), (4, 60)))
     opening = {"down": ["9s", "9h", "9d", "2c"], "up": [["2h", "3d", "Td", "5h"], ["4s", "4c", "5s", "5c"]]}
     opening["up"][0][2] = "4d"
     turn = turn_of(**opening, drawn="8c", legal=["k0", "k1", "k2", "k3", "k3!", "s10", "s11", "s12", "s13", "d"])
@@ -92,7 +92,7 @@ def test_spoilers_break_the_caller_when_they_can(name):
         legal=["k0", "k1", "k2", "k3", "s10", "s11", "s12", "s13", "s20", "s21", "s22", "s23", "d"],
         call={"seat": 1, "shield_used": False},
     )
-    assert house(name)(turn)[:2] == "s1"
+    assert unhurried(name, ((99, 30),))(turn)[:2] == "s1"
 
 
 def test_spoiler_would_rather_lose_when_that_earns_the_century_bonus():
