@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 
 from bots.models import Source
@@ -35,6 +35,8 @@ PER_SLOT = 2
 SEEN_S = 20
 UNSTARTED_S = 30
 TASK_EXPIRES_S = 3600
+# So much of the workers' time may one share's trials have had within an hour and still be played before all else.
+AHEAD_S, AHEAD_WITHIN_S = 300, 3600
 MATCHES = "matches"
 State, Kind = Match.State, Match.Kind
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_default_timezone())
@@ -84,9 +86,29 @@ def live_slots(*, lock: bool = False) -> int:
 
 
 def choose(room: int) -> list[Match]:
-    """Return up to `room` waiting matches in the order in which they are to be played: trials first, then by shares."""
-    trials = _choose_fairly(ready_matches().filter(kind=Kind.TRIAL), room)
-    return trials + _choose_fairly(ready_matches().exclude(kind=Kind.TRIAL), room - len(trials))
+    """Return up to `room` waiting matches in the order in which they are to be played: line by line, by shares."""
+    chosen: list[Match] = []
+    for line in _lines(ready_matches(), long_in_trials()):
+        chosen += _choose_fairly(line, room - len(chosen))
+    return chosen
+
+
+def long_in_trials() -> list[str]:
+    """Return the shares whose trials have had more than `AHEAD_S` of the workers within the last hour.
+
+    A bot may sleep through its trial for ten minutes, and be retried: the ladders must not wait for that all day.
+    """
+    since = timezone.now() - timedelta(seconds=AHEAD_WITHIN_S)
+    # What our own failures took is nobody's doing.
+    trials = Match.objects.filter(kind=Kind.TRIAL, state=State.FINISHED, finished_at__gt=since, lost_attempts=0)
+    took = trials.order_by().values("share").annotate(took=Sum(F("finished_at") - F("started_at")))
+    return list(took.filter(took__gt=timedelta(seconds=AHEAD_S)).values_list("share", flat=True))
+
+
+def _lines(matches: QuerySet[Match], long: Sequence[str]) -> list[QuerySet[Match]]:
+    """Return the lines in which matches wait, the next one for when nobody waits before: trials, rated, long trials."""
+    trials = matches.filter(kind=Kind.TRIAL)
+    return [trials.exclude(share__in=long), matches.exclude(kind=Kind.TRIAL), trials.filter(share__in=long)]
 
 
 def _choose_fairly(ready: QuerySet[Match], room: int) -> list[Match]:
@@ -136,10 +158,10 @@ def place_in_queue(match: Match) -> int | None:
     """Return how many matches are to be played up to and with this one; None if it does not wait."""
     if match.state != State.WAITING:
         return None
-    kinds = Q(kind=Kind.TRIAL)
-    is_trial = match.kind == Kind.TRIAL
-    ahead = 0 if is_trial else Match.objects.filter(kinds, state=State.WAITING).count()
-    peers = Match.objects.filter(kinds if is_trial else ~kinds, state=State.WAITING)
+    long = long_in_trials()
+    number = 1 if match.kind != Kind.TRIAL else 2 if match.share in long else 0
+    *before, peers = _lines(Match.objects.filter(state=State.WAITING), long)[: number + 1]
+    ahead = sum(line.count() for line in before)
     waiting = _count_by_share(peers)
     own = peers.filter(share=match.share, id__lte=match.pk).count()
     for place, share in enumerate(take_turns(waiting, _count_by_share(in_flight()), _served(waiting)), 1):

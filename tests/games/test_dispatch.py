@@ -75,6 +75,19 @@ def test_trials_go_first_and_shares_take_turns(house, worker, office):
     assert second.code in sent[1:3]
 
 
+def test_trials_of_who_took_long_in_them_wait_for_all_others(house, worker, office):
+    for _ in range(2):
+        slow = create(house, share="owner:1", kind="trial")
+        age(slow, started_at=290, finished_at=100)
+        Match.objects.filter(pk=slow.pk).update(state="finished")
+    late = create(house, share="owner:1", kind="trial")
+    rated, early = create(house), create(house, share="owner:2", kind="trial")
+    assert [dispatch.place_in_queue(match) for match in (early, rated, late)] == [1, 2, 3]
+    assert dispatch.choose(3) == [early, rated, late]
+    age(slow, finished_at=3601)
+    assert dispatch.choose(1) == [late], "after an hour it is forgotten"
+
+
 def test_shares_with_few_matches_are_not_starved_by_one_with_many():
     turns = dispatch.take_turns({"many": 1000, "b": 3, "c": 3}, {}, {})
     assert Counter(islice(turns, 9)) == {"many": 3, "b": 3, "c": 3}
