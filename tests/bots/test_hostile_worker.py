@@ -6,7 +6,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from bots.process import Limits
 from games import broker
 from games.keys import attempt_key, source_key
 from tests.bots.hostile import CAREFUL, FIXTURES, QUICK, archive, kind_of, make_job
-from tests.live import ROOT, until
+from tests.live import children, descendants, start_sandbox_worker, until
 
 pytestmark = pytest.mark.usefixtures("sandbox")
 
@@ -61,12 +60,8 @@ def client(redis_url: str) -> Iterator[redis.Redis]:
 @pytest.fixture
 def worker(client: redis.Redis, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A worker of the queue `matches` with one slot."""
-    command = [sys.executable, "-m", "celery", "-A", "soureh_site.sandbox_worker", "-q", "worker"]
-    command += ["-n", "matches@hostile", "-Q", "matches", "-c", "1"]
-    command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    environment = {key: value for key, value in os.environ.items() if key != "REDIS_URL"}
     with (tmp_path / "stderr").open("wb") as stderr:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=stderr, start_new_session=True)
+        process = start_sandbox_worker("matches@hostile", "matches", stderr)
     try:
         yield process
     finally:
@@ -92,14 +87,6 @@ def reports(client: redis.Redis) -> list[tuple[str, list[Any]]]:
         for message in messages
     ]
     return [(name, args) for name, args in told if name.startswith("match_") and name != "match_heartbeat"]
-
-
-def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def descendants(pid: int) -> list[int]:
-    return [one for child in children(pid) for one in (child, *descendants(child))]
 
 
 def test_worker_takes_the_next_match_after_each_of_the_worst(

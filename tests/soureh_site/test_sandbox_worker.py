@@ -5,10 +5,8 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import pytest
 import redis
@@ -18,7 +16,7 @@ from games import broker
 from games.engine import Rules
 from games.keys import attempt_key, source_key
 from tests.games.test_warm import Table
-from tests.live import ROOT, until
+from tests.live import descendants, start_sandbox_worker, until
 
 NAME = "tables@test"
 QUEUE = "tables"
@@ -30,17 +28,10 @@ def client(redis_url: str) -> Iterator[redis.Redis]:
         yield client
 
 
-def start(name: str, queue: str, stderr: IO[bytes] | int) -> subprocess.Popen:
-    command = [sys.executable, "-m", "celery", "-A", "soureh_site.sandbox_worker", "-q", "worker", "-n", name]
-    command += ["-Q", queue, "-c", "1", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-    environment = {key: value for key, value in os.environ.items() if key != "REDIS_URL"}
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=stderr, start_new_session=True)
-
-
 @pytest.fixture
 def worker(client: redis.Redis) -> Iterator[subprocess.Popen]:
     """The worker of people's clicks, which needs no jail."""
-    process = start(NAME, QUEUE, subprocess.DEVNULL)
+    process = start_sandbox_worker(NAME, QUEUE, subprocess.DEVNULL)
     try:
         yield process
         process.send_signal(signal.SIGTERM)
@@ -93,12 +84,6 @@ def reports(client: redis.Redis) -> list[str]:
     return [json.loads(message)["headers"]["task"] for message in reversed(client.lrange("results", 0, -1))]
 
 
-def descendants(pid: int) -> list[int]:
-    """Return the processes below one."""
-    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return children + [below for child in children for below in descendants(child)]
-
-
 def command_line(pid: int) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
 
@@ -115,7 +100,7 @@ def test_stopping_worker_hands_its_match_back_and_blames_nobody(client, tmp_path
         "limits": Limits().to_json(), "moves": [], "faults": [],
     }  # fmt: skip
     with (tmp_path / "stderr").open("wb") as stderr:
-        process = start("matches@test", "matches", stderr)
+        process = start_sandbox_worker("matches@test", "matches", stderr)
     try:
         assert broker.send("sandbox.play_match", job, queue="matches", shown="()", expires_s=60)
         # A first heartbeat: the match is well under way.
@@ -141,7 +126,7 @@ def test_stopping_worker_lets_the_bots_go_that_wait_at_tables(client, tmp_path: 
     for sha256, source in table.sources.items():
         client.set(source_key(sha256), source)
     with (tmp_path / "stderr").open("wb") as stderr:
-        process = start("answers@test", "answers", stderr)
+        process = start_sandbox_worker("answers@test", "answers", stderr)
     try:
         assert broker.send("sandbox.bot_answers", table.job, queue="answers", shown="()", expires_s=60)
         until(lambda: "games.tasks.table_result" in reports(client), what="the bot has answered")
