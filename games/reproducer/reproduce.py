@@ -1,25 +1,31 @@
 """Ask a bot once more what it was asked in a match, here, as an ordinary program and WITHOUT A SANDBOX.
 
 Beside this file lie `bot/` (the version that played, and the kit), `lines.jsonl` (what the bot was sent, from `hello`
-to the turn in question) and `case.json` (what it answered, and what went wrong). `python reproduce.py` starts the
-bot, feeds it the lines, and says whether it does again what was recorded.
+to the turn in question) and `case.json` (what it answered, and what went wrong). `python3 reproduce.py` starts the
+bot, feeds it the lines, and says whether it does again what was recorded. With `--debug` it gets them under pdb.
 
-Exit status: 0 the same as recorded, 1 something else, 2 the bot could not be started. Python 3.8 or newer, no packages.
+Exit status: 0 the same as recorded, 1 something else (under pdb: it failed), 2 the bot could not be started. Python 3.8
+or newer, no packages.
 """
 
 from __future__ import annotations
 
 import argparse
+import bdb
 import contextlib
 import json
 import os
+import pdb
 import queue
+import runpy
 import signal
 import subprocess
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -32,6 +38,8 @@ LOOK_S = 0.02
 EARLY_S = 0.2
 INTERPRETER_MB = 32
 SHOWN = 200
+# After these it is asked where it was: it had not answered.
+UNANSWERED = ("start", "timeout", "output")
 
 
 class Fault(Exception):
@@ -280,9 +288,32 @@ def report(case: dict[str, Any], bot: Bot, lines: list[dict[str, Any]], done: st
         print(f"    {text}")
 
 
+def debug(folder: Path, lines: Path) -> None:
+    """Run the bot in this process on its lines; pdb opens where it fails, at `breakpoint()`, or on Ctrl-C."""
+    # What the bot reads is the file; the debugger keeps the terminal.
+    debugger = pdb.Pdb(stdin=sys.stdin, stdout=sys.stdout)
+
+    def look(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if kind is not bdb.BdbQuit:
+            traceback.print_exception(kind, error, trace)
+            debugger.reset()
+            debugger.interaction(None, trace)
+
+    sys.excepthook = look
+    sys.breakpointhook = lambda *_arguments, **_options: debugger.set_trace(sys._getframe(1))
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    sys.argv = ["bot.py"]
+    sys.stdin = lines.open(encoding="utf-8")
+    runpy.run_path("bot.py", run_name="__main__")
+    print("It came to its end. Put breakpoint() into it where you want it to stop.")
+
+
 def main() -> int:
     """Reproduce the case beside this file."""
-    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--debug", action="store_true", help="run the bot under pdb, without clocks and limits")
+    options = parser.parse_args()
     for stream in (sys.stdout, sys.stderr):
         # A console of another encoding shows what it can.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -291,6 +322,9 @@ def main() -> int:
     place = f"hand {case['hand']}, decision {case['turn']}" if case["turn"] else "at the start"
     print(f"{case['bot']}, version {case['version']}, match {case['match']}, {place}")
     print("The bot runs here without a sandbox: it can do whatever you can.\n")
+    if options.debug:
+        debug(HERE / "bot", HERE / "lines.jsonl")
+        return 0
     try:
         bot = Bot(HERE / "bot", case["limits"])
     except OSError as error:
@@ -303,7 +337,7 @@ def main() -> int:
         is_same = done == expected.get("move")
         bot.kill()
     except Fault as fault:
-        bot.close()
+        bot.close() if fault.kind in UNANSWERED else bot.kill()
         done, is_same = str(fault), fault.kind == expected.get("fault")
     report(case, bot, lines, done, differs)
     print("\nThe same as recorded." if is_same else f"\nNot the same as recorded.{_excuse(expected)}")

@@ -44,11 +44,12 @@ def times_of(doc, outcome, seat, *, limits=LIMITS, first=1):
     return times.unpack(times.pack(found))
 
 
-def run(tmp_path: Path, packed: bytes) -> subprocess.CompletedProcess:
+def run(tmp_path: Path, packed: bytes, *options: str, typed: str = "") -> subprocess.CompletedProcess:
     """Unpack a reproducer and run it as its README says."""
     zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
     (folder,) = tmp_path.iterdir()
-    return subprocess.run([sys.executable, "reproduce.py"], cwd=folder, capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "reproduce.py", *options]
+    return subprocess.run(command, cwd=folder, input=typed, capture_output=True, text=True, timeout=60)
 
 
 def zip_of(case, sources, job, seat, seen=""):
@@ -125,9 +126,24 @@ def test_a_fault_happens_again_at_home(tmp_path, kind, body, shown):
     assert "The same as recorded." in done.stdout and "without a sandbox" in done.stdout
     assert f"here       fault {kind}" in done.stdout and shown in done.stdout
     assert "ms of CPU," in done.stdout and "not known" not in done.stdout
+    assert ("Fatal Python error" in done.stdout) == (kind == "timeout"), "an answer is no crash"
     if kind in ("crash", "memory", "timeout"):
         line = mischief(body).splitlines().index(f"    {body}") + 1
         assert re.search(rf'bot\.py", line {line},? in mischief', done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("body", ["hint = 6 * 7; raise RuntimeError(turn.id)", "hint = 6 * 7; breakpoint()"])
+def test_the_debugger_opens_where_the_bot_fails_or_asks_for_it(tmp_path, body):
+    job, sources = make_job([CAREFUL, mischief(body), CAREFUL])
+    outcome = play_match(job, sources)
+    (fault,) = outcome["faults"]
+    case = make_case(
+        finished_record(job, outcome), 1, fault["turn"], times_of(finished_record(job, outcome), outcome, 1)
+    )
+    packed = zip_of(case, sources, job, 1, fault["private"])
+    done = run(tmp_path, packed, "--debug", typed="p hint, turn.id\nq\n")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"(42, {fault['turn']})" in done.stdout, done.stdout + done.stderr
 
 
 def test_a_bot_that_does_not_start_does_not_start_at_home(tmp_path):
