@@ -193,7 +193,7 @@ def _require_name(name: str) -> None:
         )
     if not all(NAME_PART.fullmatch(part) for part in parts):
         raise UploadError(
-            _("%(name)s is no name for a bot's file: use letters, digits, _, - and . and begin with a letter."),
+            _("%(name)s is no name for a bot's file: use letters, digits, _, - and . but begin with neither - nor ."),
             name=shown(name),
         )
     for part in parts:

@@ -77,7 +77,13 @@ def packed_case(seat: Seat, turn: int) -> HttpResponse:
 def asides(request: HttpRequest) -> HttpResponse:
     """Which of the reader's versions were set aside, and why; what he can do about each."""
     found = set_asides.open_for(request.user)
-    return render(request, "games/asides.html", {"asides": [aside_row(aside.version, aside) for aside in found]})
+    context = {"asides": [aside_row(aside.version, aside) for aside in found], **faults_allowed()}
+    return render(request, "games/asides.html", context)
+
+
+def faults_allowed() -> dict[str, int]:
+    """Return in how many of its last matches a version may not fault, as pages name them."""
+    return {"faults_max": set_asides.FAULTS_MAX, "of_last": set_asides.OF_LAST}
 
 
 def aside_row(version: BotVersion, aside: Any) -> dict[str, Any]:

@@ -179,6 +179,7 @@ def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "recent": _recent(found),
         "queue_place": place_in_queue(match) if match else None,
         "is_pending": found.state == BotVersion.State.TRIAL,
+        **author_views.faults_allowed(),
     }
     return render(request, "games/version.html", context)
 

@@ -109,12 +109,12 @@ CASES = {
         member=r"a\..\x.py",
     ),
     "NUL in name": zipped(
-        r"x.py\x00y is no name for a bot's file: use letters, digits, _, - and . and begin with a letter.",
+        r"x.py\x00y is no name for a bot's file: use letters, digits, _, - and . but begin with neither - nor .",
         Member("x.py\0y"),
         member=r"x.py\x00y",
     ),
     "right-to-left name": zipped(
-        r"a\u202eyp.b is no name for a bot's file: use letters, digits, _, - and . and begin with a letter.",
+        r"a\u202eyp.b is no name for a bot's file: use letters, digits, _, - and . but begin with neither - nor .",
         Member("a\u202eyp.b", flags=0x800),
         member=r"a\u202eyp.b",
     ),

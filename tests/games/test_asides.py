@@ -230,6 +230,7 @@ def test_the_owner_is_told_on_every_page_and_others_are_not(client, put_aside, a
         page = client.get(address).content.decode()
         assert notice in page and reverse("bots_aside") in page, address
     page = client.get(reverse("bots_aside")).content.decode()
+    assert "or in 3 of its last 10 rated matches, is not paired" in page
     assert "It faulted in 3 of its last 3 rated matches: crash, crash, crash." in page and notice not in page
     for address in (
         "/my/bots/",
