@@ -13,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ __all__ = ["Upload", "UploadError", "check_upload", "is_archive", "size_limit", 
 
 # The child has 8 s of CPU; a busy machine must not make a sound source look too complex.
 CHECK_S = 40
+# How many sources are compiled at once: some take all of the half gigabyte that one child may have.
+_CHECKS = threading.BoundedSemaphore(2)
 BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
@@ -158,7 +161,10 @@ def _require_syntax(sources: Mapping[str, bytes]) -> None:
     head = json.dumps([[name, len(source)] for name, source in sources.items()]).encode() + b"\n"
     command = [python, "-I", "-S", "-B", "-W", "ignore", "-X", "utf8", "-c", CHECKER]
     try:
-        done = subprocess.run(command, input=head + b"".join(sources.values()), capture_output=True, timeout=CHECK_S)
+        with _CHECKS:
+            done = subprocess.run(
+                command, input=head + b"".join(sources.values()), capture_output=True, timeout=CHECK_S
+            )
         said, is_done = done.stdout, done.returncode == 0
     except subprocess.TimeoutExpired as error:
         said, is_done = error.stdout or b"", False

@@ -7,6 +7,7 @@ often, and that versions are numbered without gaps. Nothing here runs a bot.
 import logging
 import re
 import secrets
+import threading
 import unicodedata
 from collections.abc import Iterable
 from datetime import timedelta
@@ -34,6 +35,9 @@ from bots.upload_rules import DEPTH_MAX, ENTRY, KIB, MAX_BYTES, MEMBERS_MAX, PAT
 from bots.uploads import Upload, UploadError, check_upload, size_limit
 
 logger = logging.getLogger(__name__)
+
+# One check at a time for each owner, so that who sends many files at once waits for himself and for nobody else.
+_CHECKING = tuple(threading.Lock() for _ in range(64))
 
 QUOTA_WINDOW = timedelta(hours=24)
 NAME_MIN, NAME_MAX = 2, 32
@@ -95,7 +99,10 @@ def add_version(
         raise PausedError(pause)
     name = clean_name(name, owner) if bot is None else ""
     note = clean_note(note)
-    upload = check_upload(file_name, data)
+    # Checking a file is work: who has no place left does not cause any.
+    _check_quota(owner)
+    with _CHECKING[owner.pk % len(_CHECKING)]:
+        upload = check_upload(file_name, data)
     with transaction.atomic():
         # Locking the owner makes his uploads queue, so that two at once cannot both take the last place of
         # the quota, nor the same number.

@@ -2,7 +2,9 @@
 
 import hashlib
 import io
+import subprocess
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -171,3 +173,22 @@ def test_damaged_archive_is_refused_and_nothing_else_happens() -> None:
         except UploadError:
             continue
         assert files["bot.py"] == GOOD
+
+
+def test_no_more_than_two_sources_are_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, running, most = subprocess.run, 0, 0
+
+    def counted(*args: Any, **options: Any) -> Any:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            return run(*args, **options)
+        finally:
+            running -= 1
+
+    monkeypatch.setattr(subprocess, "run", counted)
+    with ThreadPoolExecutor(5) as pool:
+        uploads = list(pool.map(lambda n: check_upload("bot.py", b"x = %d\n" % n), range(5)))
+    assert len({upload.sha256 for upload in uploads}) == 5
+    assert most == 2

@@ -1,5 +1,7 @@
 """Storing uploads: who may, under which name, how often, and that nothing is lost or doubled in a race."""
 
+from collections import Counter
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -9,10 +11,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 
+from bots import versions
 from bots.models import NOTE_MAX, Bot, BotVersion, Immutable, Source, Switch
 from bots.signals import version_uploaded
 from bots.upload_rules import SOURCE_MAX
-from bots.uploads import UploadError
+from bots.uploads import UploadError, check_upload
 from bots.versions import (
     NameRefused,
     NotActivated,
@@ -463,7 +466,14 @@ def test_playable_versions_of_many_bots_take_one_query(ada: Any, django_assert_n
     assert found == {version.bot_id: version for version in versions}
 
 
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let threads race as several web processes do, of which each minds its own checks alone."""
+    monkeypatch.setattr(versions, "_CHECKING", (nullcontext(),))
+
+
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("processes")
 def test_two_uploads_at_once_get_the_next_two_numbers() -> None:
     ada = person("ada")
     bot = uploaded(ada).bot
@@ -474,6 +484,7 @@ def test_two_uploads_at_once_get_the_next_two_numbers() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("processes")
 def test_two_uploads_at_once_do_not_share_the_quotas_last_place(settings: Any) -> None:
     settings.UPLOADS_PER_DAY = 2
     ada = person("ada")
@@ -483,6 +494,41 @@ def test_two_uploads_at_once_do_not_share_the_quotas_last_place(settings: Any) -
         refusals=(QuotaError,),
     )
     assert sorted((type(result) for result in results), key=str) == sorted([BotVersion, QuotaError], key=str)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_uploads_many_at_once_has_one_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ada, ben = person("ada"), person("ben")
+    at_once, most = Counter[str](), Counter[str]()
+
+    def counted(file_name: str, data: bytes) -> Any:
+        at_once[file_name] += 1
+        most[file_name] = max(most[file_name], at_once[file_name])
+        try:
+            return check_upload(file_name, data)
+        finally:
+            at_once[file_name] -= 1
+
+    monkeypatch.setattr(versions, "check_upload", counted)
+    people = [(ada, "ada.py"), (ada, "ada.py"), (ada, "ada.py"), (ben, "ben.py")]
+    stored = race(
+        *(
+            lambda n=n, who=who, file=file: add_version(
+                who, name=f"Bot {n}", file_name=file, data=FIRST_BOT + b"#%d" % n
+            )
+            for n, (who, file) in enumerate(people)
+        )
+    )
+    assert len(stored) == 4
+    assert most == {"ada.py": 1, "ben.py": 1}
+
+
+@pytest.mark.django_db
+def test_who_has_no_place_left_causes_no_check(ada: Any, settings: Any) -> None:
+    settings.UPLOADS_PER_DAY = 1
+    bot = uploaded(ada).bot
+    with pytest.raises(QuotaError):
+        add_version(ada, bot=bot, file_name="bot.py", data=b"this is no bot")
 
 
 @pytest.mark.django_db(transaction=True)
