@@ -1,7 +1,6 @@
 """Hand out what bot authors need: the kit, the download with a referee of their own, the guide and the reference."""
 
 import hashlib
-from pathlib import Path
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,8 +10,7 @@ from django.views.decorators.http import condition, conditional_page, require_sa
 
 from games.guide import read_page
 from games.home.bundle import NAME, bundle
-
-KIT = Path(__file__).parent / "kit" / "soureh_bot.py"
+from games.referee import KIT
 
 
 @require_safe

@@ -325,6 +325,11 @@ def main() -> int:
     if options.debug:
         debug(HERE / "bot", HERE / "lines.jsonl")
         return 0
+    return reproduce(case, lines)
+
+
+def reproduce(case: dict[str, Any], lines: list[dict[str, Any]]) -> int:
+    """Run the bot, print what it did beside what was recorded, and return the exit status."""
     try:
         bot = Bot(HERE / "bot", case["limits"])
     except OSError as error:
@@ -337,7 +342,10 @@ def main() -> int:
         is_same = done == expected.get("move")
         bot.kill()
     except Fault as fault:
-        bot.close() if fault.kind in UNANSWERED else bot.kill()
+        if fault.kind in UNANSWERED:
+            bot.close()
+        else:
+            bot.kill()
         done, is_same = str(fault), fault.kind == expected.get("fault")
     report(case, bot, lines, done, differs)
     print("\nThe same as recorded." if is_same else f"\nNot the same as recorded.{_excuse(expected)}")

@@ -14,7 +14,7 @@ from bots.forms import excerpt
 from bots.models import Bot, BotVersion, Switch
 from bots.upload_rules import DEPTH_MAX, MAX_BYTES, MEMBERS_MAX, PATH_MAX, SOURCE_MAX, UNPACKED_MAX
 from bots.versions import add_version, limit_sentences
-from games.kit_views import KIT
+from games.referee import KIT
 from soureh_site.tokens import issue
 from tests.bots.archives import archive
 from tests.people import FIRST_BOT, house_bot, person, uploaded
