@@ -22,6 +22,7 @@ SEED = "house"
 
 
 def main() -> None:
+    """Play both fields and print how they compare."""
     games, jobs = [int(text) for text in [*sys.argv[1:], *("320", "1")[len(sys.argv) - 1 :]]]
     for names in FIELDS:
         series = Series([load_bot(f"house:{name}") for name in names], Rules.preset("classic"), games, SEED, True)

@@ -66,6 +66,7 @@ def until_decided(rng: random.Random, shape: Mapping[float, float], sets: int) -
 
 
 def false_alarms(runs: int, sets: int) -> None:
+    """Print for each shape in how many of the runs one of two that are alike was ever named better."""
     print(f"false alarms in {runs:,} runs of {sets} sets, looked at after every set, at level {LEVEL}")
     for name, counted in ALIKE.items():
         rng, shape = random.Random(name), centred(counted)
@@ -74,6 +75,7 @@ def false_alarms(runs: int, sets: int) -> None:
 
 
 def power(runs: int) -> None:
+    """Print for differences of several sizes how many sets it took to name the better one."""
     print(f"sets until decided, {runs} series each (two bots, two games a set)")
     for elo in (400, 200, 100, 50, 35):
         won = 1 / (1 + 10 ** (-elo / 400))
