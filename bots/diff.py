@@ -19,6 +19,8 @@ CONTEXT_LINES = 3
 LINES_MAX = 40_000
 # Of a stretch between two lines that hold the files together, and of all stretches.
 SEARCHED_MAX, ALL_SEARCHED_MAX = 1000, 3000
+# Of all searched stretches, in lines of the old file that a line of the new one is like: what searching them costs.
+PAIRS_MAX = 30_000
 SHOWN_MAX = 3000
 COLUMNS_MAX = 400
 
@@ -105,10 +107,11 @@ def compare(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Comparison:
 
 @dataclass
 class _Budget:
-    """How many lines may still be taken apart, searched and shown."""
+    """How many lines may still be taken apart, searched and shown, and how many pairs of equal ones be looked at."""
 
     lines: int = LINES_MAX
     searched: int = ALL_SEARCHED_MAX
+    pairs: int = PAIRS_MAX
     shown: int = SHOWN_MAX
 
 
@@ -213,12 +216,23 @@ def _search(old: Sequence[str], new: Sequence[str], stretch: Edit, budget: _Budg
     if not one or not other:
         return [stretch] if one or other else []
     size = max(len(one), len(other))
-    if size > min(SEARCHED_MAX, budget.searched):
+    if size > min(SEARCHED_MAX, budget.searched) or (pairs := _pairs(one, other)) > budget.pairs:
         return None
     budget.searched -= size
+    budget.pairs -= pairs
     opcodes = SequenceMatcher(None, one, other).get_opcodes()
     i, k = stretch.old_start, stretch.new_start
     return [Edit(i + a, i + b, k + c, k + d) for tag, a, b, c, d in opcodes if tag != "equal"]
+
+
+def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many pairs of equal lines a search goes through, again and again.
+
+    `difflib` leaves out, in 200 new lines or more, those that come in more than a hundredth of them.
+    """
+    before, after = Counter(old), Counter(new)
+    most = len(new) // 100 + 1 if len(new) >= 200 else len(new)
+    return sum(before[line] * count for line, count in after.items() if count <= most)
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:

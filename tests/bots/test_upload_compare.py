@@ -128,6 +128,19 @@ def test_comparing_takes_no_longer_than_a_request_may() -> None:
     assert (huge.is_too_long, huge.hunks) == (True, [])
 
 
+def test_short_stretches_of_one_line_over_and_over_are_not_all_searched() -> None:
+    """Below 200 lines `difflib` looks at every pair of equal lines, once for each run that it finds."""
+
+    def lines(other: str, count: int) -> bytes:
+        return "".join(f"x\n{other}\n" * 99 + f"anchor {n}\n" for n in range(count)).encode()
+
+    started = time.process_time()
+    few, many = (of_one(lines("x", count), lines("y", count)) for count in (1, 15))
+    assert time.process_time() - started < 2
+    assert (few.is_coarse, many.is_coarse) == (False, True)
+    assert (few.added, few.removed) == (99, 99), "half of the lines stayed"
+
+
 # The page
 
 
