@@ -16,10 +16,10 @@ logger = logging.getLogger(__name__)
 
 ALLOWED = """
     read write readv writev pread64 preadv close close_range lseek fstat stat lstat newfstatat statx access faccessat
-    faccessat2 readlink readlinkat open openat getdents64 getcwd chdir dup dup2 dup3 pipe pipe2 statfs fstatfs
+    faccessat2 readlink readlinkat open openat getdents64 getcwd chdir dup dup2 dup3 pipe pipe2
     mprotect munmap mremap brk mincore set_robust_list get_robust_list rseq set_tid_address
     arch_prctl membarrier gettid getpid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
-    getpgid getsid uname sysinfo getrusage times getrlimit clock_gettime clock_getres clock_nanosleep nanosleep
+    getpgid getsid uname getrusage times getrlimit clock_gettime clock_getres clock_nanosleep nanosleep
     gettimeofday time getcpu poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
     epoll_pwait2 eventfd2 timerfd_create timerfd_settime timerfd_gettime alarm setitimer getitimer rt_sigaction
     rt_sigprocmask rt_sigreturn rt_sigtimedwait rt_sigpending rt_sigsuspend sigaltstack restart_syscall sched_yield
@@ -28,11 +28,13 @@ ALLOWED = """
 """
 
 # timer_create is here because its timer can deliver any signal, SIGKILL too, and an unrequested
-# SIGKILL is taken for the host's doing. fadvise64 drops what others read from the page cache.
+# SIGKILL is taken for the host's doing. fadvise64 drops what others read from the page cache. What
+# sysinfo and statfs tell, memory, load and room on the disk, is the host's, and moves as other bots do.
 REFUSED = """
     socket fork vfork execve execveat flock kill tkill setrlimit setpriority sched_setaffinity sched_setscheduler setsid
     setpgid memfd_create mlock mlockall mlock2 vmsplice splice tee mkdir unlink rename inotify_init inotify_init1 prctl
     timer_create rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_send_signal fadvise64
+    sysinfo statfs fstatfs
 """
 
 FORBIDDEN = """

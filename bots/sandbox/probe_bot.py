@@ -178,6 +178,8 @@ ATTEMPTS = {
     "drop page cache": drop_page_cache,
     "out-of-band data": send_out_of_band,
     "name of the host": see_host_name,
+    "memory of the host": calling(libc.sysinfo, ctypes.create_string_buffer(128)),
+    "disk of the host": calling(os.statvfs, "/usr/lib"),
     "environment": see_environment,
     "descriptors": hold_descriptors,
     "privileges": have_privileges,
