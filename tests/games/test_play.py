@@ -115,7 +115,8 @@ def test_play_reports_as_json_and_every_record_verifies(play, tmp_path):
 
 def test_game_g_is_dealt_from_the_seed_text_and_g(play, tmp_path):
     records = tmp_path / "r.jsonl"
-    report_of(play("house:careful", "house:careful", "--games", 3, "--seed", "é", "--records", records, "--json"))
+    asked = ("--games", 3, "--seed", "é", "--set", "target=30", "--records", records, "--json")
+    report_of(play("house:careful", "house:careful", *asked))
     seeds = [document["fairness"]["server_seed"] for document in records_of(records)]
     assert seeds == [hashlib.sha256(f"é:{game}".encode()).hexdigest() for game in (1, 2, 3)]
     assert all(document["seating"]["how"] == "draw" for document in records_of(records))
@@ -155,21 +156,8 @@ def test_the_same_seed_plays_the_same_games_on_any_number_of_processes(play, tmp
     seen = []
     for jobs in (1, 3):
         records = tmp_path / f"{jobs}.jsonl"
-        report_of(
-            play(
-                "house:random",
-                "house:careful",
-                "--games",
-                4,
-                "--seed",
-                "s",
-                "--jobs",
-                jobs,
-                "--records",
-                records,
-                "--json",
-            )
-        )
+        asked = ("--games", 4, "--seed", "s", "--set", "target=60", "--jobs", jobs, "--records", records, "--json")
+        report_of(play("house:random", "house:careful", *asked))
         seen.append([[hand["moves"] for hand in document["hands"]] for document in records_of(records)])
     assert seen[0] == seen[1]
 
@@ -187,6 +175,7 @@ def test_a_terminal_gets_a_progress_bar(play):
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
     command = [sys.executable, "manage.py", "play", "house:careful", "house:careful", "--games", "3", "--json"]
+    command += ["--set", "target=30"]
     ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs, timeout=120)
     os.close(theirs)
     shown = read_all(ours)
