@@ -36,7 +36,8 @@ from bots.uploads import Upload, UploadError, check_upload, size_limit
 
 logger = logging.getLogger(__name__)
 
-# One check at a time for each owner, so that who sends many files at once waits for himself and for nobody else.
+# One check at a time for each owner, so that who sends many files at once waits for himself; others he makes wait
+# only if their lock is his, one in so many.
 _CHECKING = tuple(threading.Lock() for _ in range(64))
 
 QUOTA_WINDOW = timedelta(hours=24)
