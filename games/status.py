@@ -60,6 +60,12 @@ def facts() -> dict[str, Any]:
     return {"parts": parts, "is_well": all(part.is_well for part in parts), "looked_at": now} | _queue(now)
 
 
+def why_bots_wait() -> str:
+    """Say why no match of bots is played just now; an empty text if they are. One query."""
+    part = _matches(list(Worker.objects.all()), timezone.now())
+    return "" if part.is_well else part.text
+
+
 def _matches(workers: Sequence[Worker], now: datetime) -> Part:
     state, able = _state(workers, "matches", now)
     slots = sum(worker.slots for worker in able)

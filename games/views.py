@@ -23,6 +23,7 @@ from games.forms import DealForm, MoveForm, TableForm
 from games.models import Match, Seat, SeatLog, SetAside
 from games.plain_rules import plain_rules
 from games.sight import visible_matches
+from games.status import why_bots_wait
 from games.tables import TableRefused
 from games.wording import describe_choice
 
@@ -169,6 +170,7 @@ def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     seat = seats.order_by("-match").first()
     match = seat.match if seat else None
     aside = SetAside.objects.select_related("match").filter(version=found).first()
+    queue_place = place_in_queue(match) if match else None
     is_out = found.state in (BotVersion.State.FAILED, BotVersion.State.SET_ASIDE)
     context = {
         "version": found,
@@ -177,7 +179,8 @@ def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "told": _told(seat),
         "aside": author_views.aside_row(found, aside) if is_out else None,
         "recent": _recent(found),
-        "queue_place": place_in_queue(match) if match else None,
+        "queue_place": queue_place,
+        "why_waiting": why_bots_wait() if queue_place else "",
         "is_pending": found.state == BotVersion.State.TRIAL,
         **author_views.faults_allowed(),
     }

@@ -5,10 +5,11 @@ from collections import deque
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from games import dispatch, finish, tables
 from games.engine import Rules
-from games.models import Match
+from games.models import Match, Worker
 from tests.people import person, uploaded
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -134,6 +135,24 @@ def test_version_page_tells_its_owner_alone_how_the_trial_went(mine, house, work
     assert mine.get(url).status_code == 404
     mine.logout()
     assert mine.get(url).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("is_ok", "is_paused", "said"),
+    [
+        pytest.param(True, False, None, id="working"),
+        pytest.param(True, True, "Paused by the operators.", id="paused"),
+        pytest.param(False, False, "Until it does no bot is run.", id="refuses"),
+    ],
+)
+def test_waiting_trial_has_its_place_and_says_why_no_bot_is_run(mine, house, ada, is_ok, is_paused, said):
+    version = uploaded(ada)
+    Worker.objects.create(name="m1", queues="matches", is_ok=is_ok, is_paused=is_paused, seen_at=timezone.now())
+    page = mine.get(reverse("version", args=[version.bot.slug, 1])).content.decode()
+    assert "it is number 1 in the queue" in page and ">waiting<" in page and ">running<" not in page
+    trial = page[page.index('id="trial"') : page.index("This version")]
+    assert (said or "") in trial
+    assert (reverse("status") in trial) == (said is not None)
 
 
 @pytest.mark.parametrize("page", ["version", "match"])
