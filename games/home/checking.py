@@ -46,7 +46,7 @@ def check(spec: str, rules: Rules, seed: str, numbers: Iterable[int], *, is_logg
     bot = _accept(spec, say)
     if bot is None:
         return False
-    games = []
+    games: list[Played] = []
     say(HEAD)
     for number in numbers:
         game = _play(bot, rules, seed, number)
@@ -54,7 +54,9 @@ def check(spec: str, rules: Rules, seed: str, numbers: Iterable[int], *, is_logg
         if is_logged:
             say(textwrap.indent(game.log, "    "))
         if game.fault:
-            say(game.account(_again(spec, rules, seed, number)))
+            # The same log six times over would hide what it says.
+            is_new = not any(before.has_fault_of(game) for before in games)
+            say(game.account(_again(spec, rules, seed, number), is_log_shown=is_new and not is_logged))
         games.append(game)
     say(_verdict(games))
     return not any(game.fault for game in games)
@@ -108,13 +110,22 @@ class Played(NamedTuple):
             f"  {len(self.cpu_ms):>9}  {cpu:>8.1f} ms  {most:>6.1f} ms  {wall:>7} ms  {self.bank_s:>7.2f} s"
         )
 
-    def account(self, again: str) -> str:
-        """Return what went wrong, with the end of the bot's log and how to have it again."""
+    def has_fault_of(self, other: Played) -> bool:
+        """Whether both went wrong in the same way, wherever it was."""
+        return all(game.fault for game in (self, other)) and self._seen() == other._seen()
+
+    def _seen(self) -> tuple[str, str]:
+        fault = self.fault or {}
+        return fault["kind"], fault["private"]
+
+    def account(self, again: str, *, is_log_shown: bool) -> str:
+        """Return what went wrong and how to have it again, with the end of the bot's log or without."""
         fault = self.fault or {}
         where = f"hand {fault['hand']}, decision {fault['turn']}" if fault["turn"] else "its start"
         log = self.log.splitlines()[-LOG_LINES:]
         told = [f"  FAULT {fault['kind']} at {where}: {fault['private']}"]
-        told += ["  the end of its log:", *(f"    {line}" for line in log)] if log else ["  its log is empty"]
+        if is_log_shown:
+            told += ["  the end of its log:", *(f"    {line}" for line in log)] if log else ["  its log is empty"]
         return "\n".join([*told, f"  to have it again: {again}", ""])
 
 
@@ -150,7 +161,7 @@ def _again(spec: str, rules: Rules, seed: str, number: int) -> str:
     changed = [part for option in options for part in ("--set", option)]
     preset = ["--rules", rules.base] if rules.base != "classic" else []
     return shlex.join(
-        ["python", "-m", "soureh", "check", spec, "--seed", seed, "--only", str(number), *preset, *changed]
+        ["python3", "-m", "soureh", "check", spec, "--seed", seed, "--only", str(number), *preset, *changed]
     )
 
 

@@ -45,7 +45,7 @@ def read_arguments(arguments: Sequence[str] | None = None) -> Namespace:
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser("python -m soureh", description=ABOUT, formatter_class=RawDescriptionHelpFormatter)
+    parser = ArgumentParser("python3 -m soureh", description=ABOUT, formatter_class=RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     bots = "a .py, a .zip with bot.py at its root, or " + ", ".join(f"house:{name}" for name in house_names())
 

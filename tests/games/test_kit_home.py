@@ -89,7 +89,7 @@ def test_a_faulty_bot_is_shown_its_fault_and_how_to_have_it_again(soureh, write,
     assert (ended.returncode, ended.stderr) == (1, "")
     assert f"FAULT {fault}" in ended.stdout
     assert seen in ended.stdout
-    assert f"python -m soureh check {path} --seed 'it'\"'\"'s' --only 1 --set target=30\n" in ended.stdout
+    assert f"python3 -m soureh check {path} --seed 'it'\"'\"'s' --only 1 --set target=30\n" in ended.stdout
     assert f"Would not pass its trial: {fault.split()[0]} in game 1." in ended.stdout
 
 
@@ -107,6 +107,9 @@ def test_a_fault_has_the_bot_s_own_traceback_and_comes_again_with_the_command_th
     faults = [[line for line in ended.stdout.splitlines() if "FAULT" in line] for ended in (first, again)]
     assert len(faults[0]) == 2
     assert faults[1] == faults[0][1:]
+    assert first.stdout.count("to have it again:") == 2
+    assert first.stdout.count("Traceback") == 1, "the same log is shown once"
+    assert "to have it again:" in again.stdout and "Traceback" in again.stdout
 
 
 def test_what_a_site_would_refuse_is_refused_with_its_place(soureh, write, tmp_path):
