@@ -194,6 +194,15 @@ def test_note_is_kept_in_a_refusal_and_told_where_it_is_wrong(client: Client) ->
     assert not Bot.objects.exists()
 
 
+@pytest.mark.parametrize("address", ["/my/bots/", "/bots/mim/"])
+def test_what_a_bot_says_about_itself_hides_nothing(client: Client, ada: Any, address: str) -> None:
+    uploaded(ada)
+    Bot.objects.update(about="Says <b>\u202esdrawkcab\x1b[31m")
+    page = client.get(address).content.decode()
+    assert "Says &lt;b&gt;\\u202esdrawkcab\\x1b[31m" in page
+    assert "\u202e" not in page and "\x1b" not in page
+
+
 # The list of versions
 
 VERSIONS = "/bots/mim/versions/"
