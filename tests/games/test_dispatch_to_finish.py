@@ -23,9 +23,7 @@ def test_match_is_played_in_the_sandbox_and_recorded_once(house, worker, office)
     assert (match.state, match.attempt, match.worker) == ("finished", 1, "test@sandbox")
     doc = record.unpack(bytes(Record.objects.get(match=match).packed))
     record.verify(doc)
-    assert [seat["name"] for seat in doc["seats"]] == [
-        player.name for player in match.players.order_by("seat")
-    ]
+    assert [seat["name"] for seat in doc["seats"]] == [player.name for player in match.players.order_by("seat")]
     assert [player.place for player in match.players.order_by("seat")] == doc["result"]["places"]
     assert match.decisions == sum(len(hand["moves"]) for hand in doc["hands"]) > 0
     assert not SeatLog.objects.exclude(fault_detail="").exists()
