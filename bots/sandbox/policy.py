@@ -15,7 +15,7 @@ from .errors import SandboxError
 logger = logging.getLogger(__name__)
 
 ALLOWED = """
-    read write readv writev pread64 preadv close close_range lseek fstat stat lstat newfstatat statx access faccessat
+    read write readv writev pread64 preadv close lseek fstat stat lstat newfstatat statx access faccessat
     faccessat2 readlink readlinkat open openat getdents64 getcwd chdir dup dup2 dup3 pipe pipe2
     mprotect munmap mremap brk mincore set_robust_list get_robust_list rseq set_tid_address
     arch_prctl membarrier gettid getpid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
@@ -47,7 +47,7 @@ FORBIDDEN = """
     personality shmget shmat semget msgget mq_open memfd_secret
 """
 
-CLONE_THREAD = 0x00010000
+CLONE_FILES, CLONE_THREAD = 0x00000400, 0x00010000
 # NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 CLONE_NAMESPACES = 0x7E020080
 # DUPFD GETFD SETFD GETFL SETFL DUPFD_CLOEXEC: no locks, leases or signals
@@ -55,6 +55,7 @@ FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 # TCGETS TIOCGWINSZ FIONREAD FIOCLEX FIONBIO
 IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5451, 0x5421)
 MAP_HUGETLB = 0x40000
+CLOSE_RANGE_UNSHARE = 2
 # NORMAL RANDOM SEQUENTIAL WILLNEED DONTNEED FREE HUGEPAGE NOHUGEPAGE DONTDUMP DODUMP
 MADVICE = (0, 1, 2, 3, 4, 8, 14, 15, 16, 17)
 FUTEX_PRIVATE, FUTEX_CLOCK_REALTIME = 0x80, 0x100
@@ -99,8 +100,11 @@ def filter_program() -> bytes:
 def _add_conditional(seccomp: Any, rules: Any) -> None:
     """Allow the calls that are harmless with certain arguments only."""
     allow, arg, equal, masked = seccomp.ALLOW, seccomp.Arg, seccomp.EQ, seccomp.MASKED_EQ
-    # clone3 takes its flags in memory, out of a filter's sight: ENOSYS, and glibc uses clone.
-    _add(seccomp, rules, allow, "clone", arg(0, masked, CLONE_THREAD | CLONE_NAMESPACES, CLONE_THREAD))
+    # clone3 takes its flags in memory, out of a filter's sight: ENOSYS, and glibc uses clone. A thread with a table of
+    # descriptors of its own would have as many once more as a bot may, and hold what is in their pipes.
+    thread = CLONE_THREAD | CLONE_FILES
+    _add(seccomp, rules, allow, "clone", arg(0, masked, thread | CLONE_NAMESPACES, thread))
+    _add(seccomp, rules, allow, "close_range", arg(2, masked, CLOSE_RANGE_UNSHARE, 0))
     # The pool of huge pages is the host's, set aside for a database perhaps.
     _add(seccomp, rules, allow, "mmap", arg(3, masked, MAP_HUGETLB, 0))
     # MERGEABLE pages are shared with other processes, and writing to one tells whether another has the like.
