@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 ALLOWED = """
     read write readv writev pread64 preadv close lseek fstat stat lstat newfstatat statx access faccessat
-    faccessat2 readlink readlinkat open openat getdents64 getcwd chdir dup dup2 dup3 pipe pipe2
+    faccessat2 readlink readlinkat open openat getdents64 getcwd chdir dup dup2 dup3 pipe
     mprotect munmap mremap brk mincore set_robust_list get_robust_list rseq set_tid_address
     arch_prctl membarrier gettid getpid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
     getpgid getsid uname getrusage times getrlimit clock_gettime clock_getres clock_nanosleep nanosleep
@@ -56,6 +56,7 @@ FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5451, 0x5421)
 MAP_HUGETLB = 0x40000
 CLOSE_RANGE_UNSHARE = 2
+NOTIFICATION_PIPE = 0x80
 # NORMAL RANDOM SEQUENTIAL WILLNEED DONTNEED FREE HUGEPAGE NOHUGEPAGE DONTDUMP DODUMP
 MADVICE = (0, 1, 2, 3, 4, 8, 14, 15, 16, 17)
 FUTEX_PRIVATE, FUTEX_CLOCK_REALTIME = 0x80, 0x100
@@ -115,6 +116,8 @@ def _add_conditional(seccomp: Any, rules: Any) -> None:
     _add(seccomp, rules, allow, "futex", arg(1, masked, FUTEX_PRIVATE, FUTEX_PRIVATE))
     for operation in FUTEX_WAITS:
         _add(seccomp, rules, allow, "futex", arg(1, masked, ALL_BITS & ~FUTEX_CLOCK_REALTIME, operation))
+    # What watches keys and mounts has been a way out of sandboxes too, and no bot needs it.
+    _add(seccomp, rules, allow, "pipe2", arg(1, masked, NOTIFICATION_PIPE, 0))
     # asyncio wakes itself through a pair of sockets; a message with an address could leave the pair,
     # and out-of-band data is rare code that has been a way out of sandboxes.
     _add(seccomp, rules, allow, "socketpair", arg(0, equal, 1))
