@@ -16,6 +16,8 @@ from bots.faults import FAULT_KINDS
 # The 97.5 % quantile of Student's distribution for 1 to 10 degrees of freedom.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 MAX_BLOCKS = 40
+# Below what is shown, above what rounding makes.
+ALIKE = 1e-6
 ELO_PER_E = 400 / math.log(10)
 
 Interval = tuple[float | None, float | None]
@@ -39,8 +41,8 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Return one row per bot, in the order of `labels`: the `bots` of the command's JSON.
 
-    `faults` are counts by kind, by bot. Intervals are 95 %, over sets; with fewer than two sets
-    they are [null, null].
+    `faults` are counts by kind, by bot. Intervals are 95 %, over sets; with fewer than two sets,
+    and where every set says the same, they are [null, null].
     """
     points, points_intervals = estimate(scores, mean_points)
     elo, elo_intervals = estimate(scores, fit_elo)
@@ -97,6 +99,7 @@ def estimate(scores: Sequence[Score], statistic: Statistic) -> tuple[Sequence[fl
 
     Sets (a single game is a set of its own) are dealt into at most 40 blocks, and each block is left
     out once. Source: Efron and Tibshirani 1993, chapter 11, with Student's quantile.
+    Where every set says the same there is no spread to tell an error from: (None, None).
     """
     values = statistic(scores)
     sets = sorted({score.set_no for score in scores})
@@ -106,13 +109,26 @@ def estimate(scores: Sequence[Score], statistic: Statistic) -> tuple[Sequence[fl
     block_of = {set_no: index % blocks for index, set_no in enumerate(sets)}
     without = [statistic([score for score in scores if block_of[score.set_no] != block]) for block in range(blocks)]
     spread = student(blocks - 1) * math.sqrt((blocks - 1) / blocks)
+    alike = _alike(scores, statistic)
     intervals: list[Interval] = []
     for bot, value in enumerate(values):
+        if alike[bot]:
+            intervals.append(UNSURE)
+            continue
         left_out = [each[bot] for each in without]
         mean = sum(left_out) / blocks
         half = spread * math.sqrt(sum((each - mean) ** 2 for each in left_out))
         intervals.append((value - half, value + half))
     return values, intervals
+
+
+def _alike(scores: Sequence[Score], statistic: Statistic) -> list[bool]:
+    """Return for each bot whether every set, looked at alone, gives it the same value."""
+    by_set: dict[int, list[Score]] = {}
+    for score in scores:
+        by_set.setdefault(score.set_no, []).append(score)
+    alone = zip(*map(statistic, by_set.values()), strict=True)
+    return [max(values) - min(values) < ALIKE for values in alone]
 
 
 def student(freedom: int) -> float:

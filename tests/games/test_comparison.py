@@ -47,7 +47,7 @@ def test_mean_points_and_their_interval_match_the_textbook():
     values, intervals = estimate(scores, mean_points)
     # t(5) = 2.571 times the standard error of the mean, 5.0249.
     assert intervals[0] == pytest.approx((42.5 - 12.919, 42.5 + 12.919), abs=0.01)
-    assert intervals[1] == (100, 100)
+    assert intervals[1] == (None, None), "always 100: nothing to tell an error from"
 
 
 def test_games_of_one_set_are_one_observation():
@@ -62,6 +62,13 @@ def test_one_set_says_nothing_of_its_error():
     [row, _] = compare(["a", "b"], [Score(1, (5, 9), (1, 2))] * 2, [{}, {"crash": 2}])
     assert row["mean_points_interval"] == [None, None] and row["interval"] == [None, None]
     assert row["games"] == 2 and row["places"] == [2, 0]
+
+
+@pytest.mark.parametrize("games", [2, 20, 50])
+def test_a_whitewash_has_no_interval_and_one_lost_game_gives_it_one(games):
+    assert estimate(duel(games, 0, 0), fit_elo)[1] == [(None, None)] * 2
+    values, [(low, high), _] = estimate(duel(games, 0, 1), fit_elo)
+    assert high - low > 50 and low < values[0] < high
 
 
 def test_compare_counts_faults_of_every_kind():
