@@ -167,7 +167,7 @@ def test_page_shows_both_with_escapes_for_what_would_act(client: Client, ada: An
     assert "x = &#x27;\\u202e&lt;script&gt;\\x1b[31m&#x27;" in page
     assert "\u202e" not in page and "\x1b" not in page and "<script>\\x1b" not in page
     assert "Second &lt;thoughts&gt;" in page
-    assert "1 line added" in page and "1 line removed" in page
+    assert "1 line added, 1 line removed" in page and "1 lines" not in page
     assert '<tr class="diff-removed"><td class="diff-no">1</td><td class="diff-no"></td>' in page
 
 
