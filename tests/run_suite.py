@@ -26,6 +26,8 @@ from tests.live import chromium  # noqa: E402  (found from the root)
 from tests.postgres import find_server, throw_away_cluster  # noqa: E402
 
 TYPED = ["bots", "games", "ladder", "soureh_site", "manage.py"]
+# Long, without a database of their own: they run beside the rest, so that both take about as long.
+JAILED = ("tests/bots/test_sandbox_hostile.py", "tests/games/test_play.py")
 PACKAGES = {"Chromium": "chromium", "PostgreSQL": "postgresql", "bubblewrap": "bubblewrap"}
 
 
@@ -65,14 +67,15 @@ class Suite:
         self._check("lint", "ruff", "check", ".")
         self._check("types", "mypy", "--strict", *TYPED)
         with self._postgres() as url:
-            beside = (
-                [Part("PostgreSQL", ("-m", "not browser", "--only-database"), {"DATABASE_URL": url})] if url else []
-            )
+            beside = [Part("jail", JAILED)]
+            if url:
+                beside.append(Part("PostgreSQL", ("-m", "not browser", "--only-database"), {"DATABASE_URL": url}))
             if chromium():
                 beside.append(Part("browser", ("-m", "browser")))
             else:
                 self.left_out.append("Chromium")
-            self._test_beside(Part("SQLite", ("-m", "not browser")), beside)
+            others = [f"--ignore={path}" for path in JAILED]
+            self._test_beside(Part("SQLite", ("-m", "not browser", *others)), beside)
         return self._sum_up()
 
     def _test_beside(self, first: Part, others: list[Part]) -> None:
@@ -82,8 +85,8 @@ class Suite:
         """
         with ThreadPoolExecutor(1) as pool, (self.folder / "beside").open("w+b") as shown:
             running = pool.submit(lambda: [self._test(part, shown) for part in others])
-            names = " and ".join(part.name for part in others)
-            print(f"\n== tests: {first.name}{names and f' (beside it {names}, shown below)'}", flush=True)
+            names = ", ".join(part.name for part in others)
+            print(f"\n== tests: {first.name} (beside it {names}, shown below)", flush=True)
             statuses = [self._test(first), *running.result()]
             shown.seek(0)
             sys.stdout.buffer.write(shown.read())

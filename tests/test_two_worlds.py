@@ -96,6 +96,7 @@ def house(worker_less_settings: None) -> House:
         "slug": [ladder.slug, entries[0].bot.slug, version.bot.slug],
         "bot": [entries[0].bot.slug, version.bot.slug],
         "number": [1],
+        "seat": [0, 1],
         "username": [user.username for user in people.values() if user],
         "pk": [entries[0].pk],
         "id": [people["owner"].pk],
