@@ -179,7 +179,7 @@ def test_culprit_gets_its_fault_and_its_owner_sees_why(trials: tuple[Site, Trial
     version = json.loads(found.owner.get(version_api(kind, is_control=False))[1])
     assert version["state"] == "failed"
     _, page, _ = found.owner.get(version_page(kind, is_control=False))
-    assert f"<dt>Fault</dt><dd>{kind}</dd>" in page
+    assert f'<span class="badge badge-fault">{kind}</span>' in page
     assert escape(told["fault_detail"]) in page
     if kind != "start":
         assert mark(kind, is_control=False) in told["stderr"]
