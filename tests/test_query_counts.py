@@ -114,7 +114,9 @@ def test_every_address_costs_as_many_queries_at_ten_thousand_matches_as_at_a_hun
     few = count_all(clients, every_address)
     grow(ladder, MANY)
     many = count_all(clients, every_address)
-    assert {where: (few[where], many[where]) for where in few if few[where] != many[where]} == {}
+    # An operator's page of a row that is not there sends him elsewhere; among ten thousand it may have come to be.
+    was_there = [where for where in few if not ("/admin/" in where and few[where][0] == 302)]
+    assert {where: (few[where], many[where]) for where in was_there if few[where] != many[where]} == {}
     assert {where: seen for where, seen in many.items() if seen[1] > most_queries(where)} == {}
     assert not [where for where, (status, _) in many.items() if status == 429 or status >= 500]
 

@@ -107,7 +107,7 @@ def test_syntax_error_is_told_with_line_and_column_where_the_reader_is(
     bot.write_text("import soureh_bot\n\n\ndef choose(turn)\n    return 'd'\n")
     sign_up(page, live_site, "hasty")
     upload(page, live_site, "Broken", bot)
-    alert = page.locator("main [role=alert]")
+    alert = page.locator("main .message[role=alert]")
     alert.wait_for()
     assert "Syntax error in broken.py, line 4, column 17: expected ':'" in alert.inner_text()
     assert "4  def choose(turn)" in alert.inner_text()

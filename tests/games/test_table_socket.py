@@ -385,14 +385,19 @@ async def test_showcase_is_released_decision_by_decision_and_then_finished(bots_
     decisions = await in_thread(
         lambda: sum(len(hand["moves"]) for hand in record.unpack(bytes(bots_match.record.packed))["hands"])
     )()
+
+    def shown(view):
+        # On a slow machine all of it may be shown by now: then no decision is pending.
+        return decisions if view["decision"] is None else view["decision"] - 1
+
     event = await spectator.hear("event")
-    assert event["view"]["decision"] <= decisions
+    assert shown(event["view"]) <= decisions
     assert event["view"]["down"] == [["??"] * 4] * 2
     elapsed_ms = (timezone.now() - bots_match.show_from).total_seconds() * 1000
-    assert event["view"]["decision"] - 1 <= elapsed_ms / bots_match.show_ms
+    assert shown(event["view"]) <= elapsed_ms / bots_match.show_ms
     late = await (await connect(bots_match.code)).hear("snapshot")
     elapsed_ms = (timezone.now() - bots_match.show_from).total_seconds() * 1000
-    assert late["view"]["decision"] - 1 <= elapsed_ms / bots_match.show_ms
+    assert shown(late["view"]) <= elapsed_ms / bots_match.show_ms
     await in_thread(finish.finish_show)(bots_match.pk)
     assert (await spectator.hear("state"))["state"] == "finished"
     assert "server_seed" not in json.dumps(spectator.heard)
