@@ -1,15 +1,18 @@
 """Bots of the kit and the engine in one process: what the tests of kit and house bots play on."""
 
 import hashlib
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from games.engine import Feed, Game, Rules
 from games.kit import soureh_bot
 
 HOUSE = Path(__file__).parents[2] / "games" / "house"
+VECTORS = Path(__file__).parents[1] / "fixtures" / "vectors"
 HOUSE_NAMES = ("random", "careful", "spoiler", "counter", "sage")
 
 Choose = Callable[[soureh_bot.Turn], str]
@@ -73,6 +76,16 @@ def play_game(rules: Rules, chooses: Sequence[Choose], seed: str, *, watch: Watc
     while (decision := game.decision) is not None:
         game.play(seats[decision.seat].decide(game))
     return game
+
+
+def transcripts() -> list[dict[str, Any]]:
+    """Return what a seat and its referee said to each other in several matches."""
+    return [json.loads(line) for line in (VECTORS / "transcripts.jsonl").read_text().splitlines()]
+
+
+def sent_in(transcript: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages that the bot of a transcript was sent."""
+    return [message for way, message in transcript["lines"] if way == ">"]
 
 
 def answers(choose: Choose, messages: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:

@@ -15,9 +15,9 @@ from django.urls import reverse
 from games.comparison import student
 from games.engine import Rules
 from games.guide import DOCS, read_page, slug
+from games.home.bundle import bundle
 from games.home.commands import read_arguments
-from tests.games.kit_tables import answers, house, load_choose, play_game
-from tests.games.test_kit import transcripts
+from tests.games.kit_tables import answers, house, load_choose, play_game, sent_in, transcripts
 
 GUIDE = (DOCS / "guide.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", GUIDE, re.S)
@@ -99,7 +99,7 @@ def test_the_samples_of_the_guide_say_how_probably_a_caller_holds():
 
 def test_the_class_of_the_guide_counts_the_hands_that_were_won(program, capsys):
     bot = program(block("import soureh_bot\n\n\nclass Memory"))
-    sent = [message for way, message in transcripts()[0].values[0]["lines"] if way == ">"]
+    sent = sent_in(transcripts()[0])
     moves = [answer["move"] for answer in answers(bot, sent)[1:]]
     assert len(moves) == sum(message["type"] == "turn" for message in sent)
     winners = Counter(message["winner"] for message in sent if message["type"] == "hand_end")
@@ -108,7 +108,7 @@ def test_the_class_of_the_guide_counts_the_hands_that_were_won(program, capsys):
 
 
 def test_the_program_without_the_kit_answers_every_question(tmp_path):
-    sent = [message for way, message in transcripts()[0].values[0]["lines"] if way == ">"]
+    sent = sent_in(transcripts()[0])
     (tmp_path / "bot.py").write_text(block("import json\nimport sys"))
     lines = "".join(json.dumps(message) + "\n" for message in sent)
     ended = subprocess.run(
@@ -165,8 +165,6 @@ def test_every_link_inside_leads_somewhere(client, name):
 
 @pytest.mark.django_db
 def test_the_download_is_the_command_s_file_and_is_sent_once(client):
-    from games.home.bundle import bundle
-
     answer = client.get(reverse("kit_zip"))
     assert answer.content == bundle()
     assert answer["Content-Disposition"] == 'attachment; filename="soureh-kit.zip"'

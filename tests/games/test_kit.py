@@ -8,19 +8,13 @@ import pytest
 
 from games.engine import Rules
 from games.kit import soureh_bot
-from tests.games.kit_tables import Seat, answers, house, play_game
+from tests.games.kit_tables import VECTORS, Seat, answers, house, play_game, sent_in, transcripts
 
-VECTORS = Path(__file__).parents[1] / "fixtures" / "vectors"
 PRESETS = ("classic", "common", "inventor")
 
 
 def read(name):
     return json.loads((VECTORS / name).read_text())
-
-
-def transcripts():
-    lines = [json.loads(line) for line in (VECTORS / "transcripts.jsonl").read_text().splitlines()]
-    return [pytest.param(line, id=f"record{line['record']}-seat{line['seat']}") for line in lines]
 
 
 def kit_rules(preset, **options):
@@ -78,9 +72,9 @@ def test_best_pick_is_as_good_as_the_engine_s(preset):
     assert sum(seen.values()) == sum(pick != "" for entry in own for pick in entry["picks"][:2])
 
 
-@pytest.mark.parametrize("transcript", transcripts())
+@pytest.mark.parametrize("transcript", transcripts(), ids=lambda said: f"record{said['record']}-seat{said['seat']}")
 def test_bots_answer_legally_all_through_a_transcript(transcript):
-    sent = [message for way, message in transcript["lines"] if way == ">"]
+    sent = sent_in(transcript)
     turns = {message["id"]: message["legal"] for message in sent if message["type"] == "turn"}
     for name in ("random", "careful", "spoiler", "counter"):
         ready, *moves = answers(house(name), sent)
@@ -173,15 +167,14 @@ def test_hooks_are_called_in_the_order_of_the_match():
         def on_game_end(self, message):
             happened.append(f"places {message['places']}")
 
-    transcript = transcripts()[0].values[0]
-    answers(Bot(), [message for way, message in transcript["lines"] if way == ">"])
+    answers(Bot(), sent_in(transcripts()[0]))
     assert happened[:3] == ["hello 1 of 2", "hand 1", "turn"]
     assert happened[-1].startswith("places")
     assert happened.index("hand 2") == happened.index("end of hand 1") + 1
 
 
 def test_a_stray_print_goes_to_the_log_and_an_exception_ends_the_process():
-    lines = [json.dumps(message) for way, message in transcripts()[0].values[0]["lines"] if way == ">"][:3]
+    lines = [json.dumps(message) for message in sent_in(transcripts()[0])[:3]]
     source = """
 import soureh_bot
 def choose(turn):
