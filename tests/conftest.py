@@ -55,6 +55,15 @@ def redis_url() -> Iterator[str]:
         yield valkey.url
 
 
+@pytest.fixture
+def site_redis(redis_url: str) -> Iterator[Any]:
+    """A client of that Valkey, with the site's rights."""
+    import redis
+
+    with redis.Redis.from_url(redis_url) as client:
+        yield client
+
+
 @pytest.fixture(autouse=True)
 def _empty_redis(redis_url: str) -> None:
     """Let no test see another one's messages, attempts or rate limits."""

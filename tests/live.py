@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from soureh_site import valkey
 
@@ -55,15 +55,6 @@ def children(pid: int) -> list[int]:
 def descendants(pid: int) -> list[int]:
     """Return the processes below one (Linux)."""
     return [one for child in children(pid) for one in (child, *descendants(child))]
-
-
-def start_sandbox_worker(name: str, queue: str, stderr: IO[bytes] | int) -> "subprocess.Popen[bytes]":
-    """Start a sandboxed worker of one slot, in a session of its own."""
-    command = [sys.executable, "-m", "celery", "-A", "soureh_site.sandbox_worker", "-q", "worker", "-n", name]
-    command += ["-Q", queue, "-c", "1", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-    # Such a worker has no address of the site's own Redis.
-    environment = {key: value for key, value in os.environ.items() if key != "REDIS_URL"}
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=stderr, start_new_session=True)
 
 
 def chromium() -> str | None:

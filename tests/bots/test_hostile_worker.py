@@ -1,7 +1,5 @@
 """The worst of the hostile bots, one after the other, in a real sandboxed worker; and that worker killed in a match."""
 
-import base64
-import json
 import os
 import select
 import signal
@@ -16,9 +14,11 @@ import redis
 
 from bots.process import Limits
 from games import broker
-from games.keys import attempt_key, source_key
-from tests.bots.hostile import CAREFUL, FIXTURES, QUICK, archive, kind_of, make_job
-from tests.live import children, descendants, start_sandbox_worker, until
+from games.keys import attempt_key
+from tests.bots.hostile import FIXTURES, QUICK, hostile_job, kind_of, upload_of
+from tests.games.jobs import CAREFUL
+from tests.live import children, descendants, until
+from tests.workers import jails_below, put_sources, reports, sandbox_worker
 
 pytestmark = pytest.mark.usefixtures("sandbox")
 
@@ -52,57 +52,39 @@ LONG = Limits(wall_s=60.0, move_s=15.0)
 
 
 @pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url) as client:
-        yield client
-
-
-@pytest.fixture
-def worker(client: redis.Redis, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+def worker(redis_url: str, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A worker of the queue `matches` with one slot."""
-    with (tmp_path / "stderr").open("wb") as stderr:
-        process = start_sandbox_worker("matches@hostile", "matches", stderr)
-    try:
+    with sandbox_worker("matches@hostile", "matches", tmp_path / "stderr") as process:
         yield process
-    finally:
-        # Its slot ends by itself when it is gone.
-        process.kill()
-        process.wait()
 
 
 def send(client: redis.Redis, code: str, uploads: Sequence[bytes], limits: Limits) -> None:
     """Send a match to the worker, as the site would."""
-    job, sources = make_job(uploads, limits)
-    for sha256, data in sources.items():
-        client.set(source_key(sha256), data)
+    job, sources = hostile_job(uploads, limits)
+    put_sources(client, sources)
     client.set(attempt_key(code), "1")
     assert broker.send("sandbox.play_match", {**job, "match": code}, queue="matches", shown="()", expires_s=600)
 
 
-def reports(client: redis.Redis) -> list[tuple[str, list[Any]]]:
+def told(client: redis.Redis) -> list[tuple[str, list[Any]]]:
     """Return what the worker has reported of matches, oldest first: task and arguments."""
-    messages = [json.loads(message) for message in reversed(client.lrange("results", 0, -1))]
-    told = [
-        (message["headers"]["task"].rpartition(".")[2], json.loads(base64.b64decode(message["body"]))[0])
-        for message in messages
-    ]
-    return [(name, args) for name, args in told if name.startswith("match_") and name != "match_heartbeat"]
+    return [report for report in reports(client) if report[0].startswith("match_") and report[0] != "match_heartbeat"]
 
 
 def test_worker_takes_the_next_match_after_each_of_the_worst(
-    client: redis.Redis, worker: subprocess.Popen[bytes], tmp_path: Path
+    site_redis: redis.Redis, worker: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     for name in WORST:
-        send(client, name, [CAREFUL, archive(FIXTURES / f"{name}.py"), CAREFUL], QUICK)
-    send(client, "honest", [CAREFUL] * 4, QUICK)
-    until(lambda: reports(client), within_s=120, what="the worker starts to play")
+        send(site_redis, name, [CAREFUL, upload_of(FIXTURES / f"{name}.py"), CAREFUL], QUICK)
+    send(site_redis, "honest", [CAREFUL] * 4, QUICK)
+    until(lambda: told(site_redis), within_s=120, what="the worker starts to play")
     [slot] = children(worker.pid)
-    until(lambda: reports(client)[-1][:1] == ("match_result",) and len(results(client)) > len(WORST), within_s=300)
+    until(lambda: told(site_redis)[-1][:1] == ("match_result",) and len(results(site_redis)) > len(WORST), within_s=300)
 
     due = {name: [] if kind_of(Path(name)) == "harmless" else [(1, kind_of(Path(name)))] for name in WORST}
-    assert results(client) == {**due, "honest": []}
+    assert results(site_redis) == {**due, "honest": []}
     # None failed, none had to be played twice, and it was one process that played them all.
-    assert {name for name, _ in reports(client)} == {"match_started", "match_result"}
+    assert {name for name, _ in told(site_redis)} == {"match_started", "match_result"}
     assert children(worker.pid) == [slot]
     assert descendants(slot) == []
     log = (tmp_path / "stderr").read_text()
@@ -113,13 +95,13 @@ def results(client: redis.Redis) -> dict[str, list[tuple[int, str]]]:
     """Return the faults, seat and kind, of every match that was played to its end."""
     return {
         args[0]: [(fault["seat"], fault["kind"]) for fault in args[2]["faults"]]
-        for name, args in reports(client)
+        for name, args in told(client)
         if name == "match_result"
     }
 
 
 def test_no_bot_outlives_a_worker_that_is_killed(
-    client: redis.Redis, worker: subprocess.Popen[bytes], tmp_path: Path
+    site_redis: redis.Redis, worker: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     script = tmp_path / "survivor.py"
     script.write_bytes(SURVIVOR)
@@ -129,8 +111,8 @@ def test_no_bot_outlives_a_worker_that_is_killed(
         ("first", lambda: os.kill(children(worker.pid)[0], signal.SIGKILL)),
         ("second", lambda: os.killpg(worker.pid, signal.SIGKILL)),
     ):
-        send(client, code, [archive(script)] * 3, LONG)
-        jails = until(lambda: jails_below(worker.pid, bots=3), within_s=120, what="three bots live")
+        send(site_redis, code, [upload_of(script)] * 3, LONG)
+        jails = until(lambda: jails_of(worker.pid, bots=3), within_s=120, what="three bots live")
         pidfds = [os.pidfd_open(pid) for pid in jails]
         try:
             kill()
@@ -140,13 +122,13 @@ def test_no_bot_outlives_a_worker_that_is_killed(
         finally:
             for pidfd in pidfds:
                 os.close(pidfd)
-        assert reports(client)[-1] == ("match_started", [code, 1, "matches@hostile"])
+        assert told(site_redis)[-1] == ("match_started", [code, 1, "matches@hostile"])
 
 
-def jails_below(pid: int, *, bots: int) -> list[int]:
-    """Return the processes of the jails below a worker, its bwrap and the bot for each, once there are so many."""
+def jails_of(pid: int, *, bots: int) -> list[int]:
+    """Return the processes of the jails below a worker once there are two for each of so many bots."""
     try:
-        found = [one for one in descendants(pid) if b"/boot.py" in Path(f"/proc/{one}/cmdline").read_bytes()]
+        found = jails_below(pid)
     except (FileNotFoundError, ProcessLookupError):
         # One ended while it was looked at.
         return []

@@ -30,10 +30,12 @@ from bots.process import Limits
 from bots.sandbox.launcher import BOT_UID, BOT_UID_BASE
 from bots.sandbox.runtime import DEFAULT_PYTHON as PYTHON
 from bots.uploads import check_upload
-from games.engine import record
 from games.outcome import parse_outcome
-from games.referee import open_game, open_seating, play_match
-from tests.bots.hostile import CAREFUL, FIXTURES, KIT, PROJECT, QUICK, SCRIPTS, archive, kind_of, make_job, zipped
+from games.referee import open_game, play_match
+from tests.bots.archives import archive
+from tests.bots.hostile import FIXTURES, KIT, QUICK, SCRIPTS, hostile_job, kind_of, upload_of
+from tests.games.jobs import CAREFUL, finished_record
+from tests.live import ROOT, children
 
 MODES = ["A", "B"] if os.geteuid() == 0 else ["A"]
 
@@ -78,26 +80,17 @@ def controls_in_jail() -> list[Path]:
 
 def played(uploads: Sequence[bytes], limits: Limits) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
     """Play one hand; return the faults, the record, verified, and the logs by seat."""
-    job, sources = make_job(uploads, limits)
+    job, sources = hostile_job(uploads, limits)
     report = json.loads(json.dumps(play_match(job, sources)))
     outcome = parse_outcome(report)
-    faults = [fault.public() for fault in outcome.faults]
-    game = open_game({**job, "moves": outcome.moves, "faults": faults})
-    document = record.build(
-        game,
-        id=job["match"],
-        played="2026-11-30T09:15:00Z",
-        seats=job["entrants"],
-        seating=open_seating(job),
-        ms=outcome.ms,
-    )
-    record.verify(json.loads(json.dumps(document)))
-    return report["faults"], document, outcome.logs
+    accepted = {"moves": outcome.moves, "ms": outcome.ms, "faults": [fault.public() for fault in outcome.faults]}
+    return report["faults"], finished_record(job, report | accepted), outcome.logs
 
 
 def own_turns(document: dict[str, Any], seat: int) -> list[int]:
     """Return the ids of the decisions that were a seat's own."""
-    game = open_game({**make_job([b""] * len(document["seats"]), Limits())[0], "moves": [], "faults": []})
+    job, _ = hostile_job([b""] * len(document["seats"]), Limits())
+    game = open_game(job)
     ids = []
     for move in document["hands"][0]["moves"]:
         assert game.decision is not None
@@ -135,14 +128,11 @@ class Leavings:
             except FileNotFoundError:
                 # The one that this very listing had.
                 continue
-        return set(self.children()), fds
-
-    def children(self) -> list[int]:
-        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+        return set(children(os.getpid())), fds
 
     def bury(self) -> None:
         """Reap what had lost its parent and has ended since; what lives is left."""
-        for pid in set(self.children()) - self.before[0]:
+        for pid in set(children(os.getpid())) - self.before[0]:
             orphan = os.pidfd_open(pid)
             if select.select([orphan], [], [], 2.0)[0]:
                 os.waitpid(pid, 0)
@@ -197,7 +187,7 @@ def test_hostile_bots_earn_their_faults_and_harm_nobody(mode: str, pair: list[Pa
     for path in pair:
         skip_other_machines(path)
     culprits = dict(zip((1, 3), pair, strict=False))
-    uploads = [archive(culprits[seat]) if seat in culprits else CAREFUL for seat in range(4)]
+    uploads = [upload_of(culprits[seat]) if seat in culprits else CAREFUL for seat in range(4)]
     faults, document, logs = played(uploads, QUICK)
     seen = f"{faults}\n" + "\n".join(log[-800:] for log in logs)
     assert document["result"]["how"] == "hands"
@@ -227,7 +217,7 @@ def places_of(path: Path, document: dict[str, Any], seat: int) -> list[tuple[int
 @pytest.mark.parametrize("mode", MODES[:1], indirect=True)
 @pytest.mark.parametrize("group", grouped(controls_in_jail(), 4), ids=named)
 def test_control_that_comes_closest_earns_no_fault(group: list[Path], mode: str) -> None:
-    controls = [archive(path, is_control=True) for path in group]
+    controls = [upload_of(path, is_control=True) for path in group]
     faults, document, logs = played(controls + [CAREFUL] * (4 - len(controls)), QUICK)
     assert faults == [], logs
     assert document["result"]["how"] == "hands"
@@ -253,7 +243,7 @@ def test_control_outside_gets_what_it_attempts(path: Path, tmp_path: Path) -> No
 
 def attempted_outside(path: Path, folder: Path) -> dict[str, str]:
     """Run a bot's attempts as an ordinary process in this folder; return what each led to."""
-    (folder / "project.txt").write_text(str(PROJECT))
+    (folder / "project.txt").write_text(str(ROOT))
     (folder / "another_bot.py").write_text("")
     done = subprocess.run(
         [PYTHON, "-B", "-X", "utf8", str(path)],
@@ -284,10 +274,10 @@ ODD_ARCHIVES = {
 @pytest.mark.parametrize("mode", MODES, indirect=True)
 @pytest.mark.parametrize("members", ODD_ARCHIVES.values(), ids=ODD_ARCHIVES)
 def test_upload_with_odd_files_is_played(mode: str, members: dict[str, bytes]) -> None:
-    good = {"bot.py": b"import kit\n\nkit.play()\n", "kit.py": KIT}
-    upload = check_upload("bot.zip", zipped({**good, **members}))
-    faults, _, logs = played([CAREFUL, zipped({**good, **members})], QUICK)
-    assert set(upload.files) == {*good, *members}
+    files = {"bot.py": b"import kit\n\nkit.play()\n", "kit.py": KIT, **members}
+    data = archive(*files.items())
+    assert set(check_upload("bot.zip", data).files) == set(files)
+    faults, _, logs = played([CAREFUL, data], QUICK)
     assert [fault["kind"] for fault in faults] == [], logs
 
 

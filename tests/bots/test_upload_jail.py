@@ -1,17 +1,15 @@
 """Archives in the real jail: what one brings along is its own, and nobody else's."""
 
-import hashlib
 import json
 
 import pytest
 
+from bots.process import Limits
 from bots.uploads import check_upload
-from games.engine import Rules
 from games.referee import play_match
 from tests.bots.archives import archive
-from tests.games.kit_tables import HOUSE
+from tests.games.jobs import CAREFUL, make_job
 
-CAREFUL = (HOUSE / "careful.py").read_bytes()
 # The module of its own in place of Python's: this one says nothing that anybody could read.
 BROKEN_JSON = b"def loads(text):\n    return {}\ndef dumps(value):\n    return 'not JSON at all'\n"
 USES_HELPER = b"import helper\nimport soureh_bot\nsoureh_bot.log(helper.read())\nsoureh_bot.run(helper.choose)\n"
@@ -27,23 +25,9 @@ def choose(turn):
 
 def play(*uploads: tuple[str, bytes]) -> dict[str, object]:
     """Return what becomes of a short match of these uploads, each checked as the site does."""
-    sources = {}
-    for name, data in uploads:
-        sources[check_upload(name, data).sha256] = data
-    job = {
-        "match": "m1",
-        "attempt": 1,
-        "rules": Rules.preset("classic", target=30).to_json(),
-        "server_seed": hashlib.sha256(b"archives").hexdigest(),
-        "player_seeds": [""] * len(uploads),
-        "seating": "fixed",
-        "entrants": [
-            {"name": name, "kind": "bot", "sha256": hashlib.sha256(data).hexdigest()} for name, data in uploads
-        ],
-        "limits": {},
-        "moves": [],
-        "faults": [],
-    }
+    checked = [check_upload(name, data).sha256 for name, data in uploads]
+    job, sources = make_job([data for _, data in uploads], target=30, limits=Limits(), seed="archives")
+    assert [entrant["sha256"] for entrant in job["entrants"]] == checked
     outcome: dict[str, object] = json.loads(json.dumps(play_match(job, sources)))
     return outcome
 

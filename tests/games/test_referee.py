@@ -1,45 +1,17 @@
-import hashlib
 import json
 import math
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
 from bots.process import FAULT_KINDS, Limits, SandboxError
-from games import referee
-from games.engine import Rules, record
+from games.engine import Rules
 from games.referee import Match, advance, open_game, play_match
+from tests.games.jobs import CAREFUL, LIMITS, finished_record, make_job, mischief
 from tests.games.kit_tables import HOUSE
-from tests.live import until
-
-CAREFUL = (HOUSE / "careful.py").read_bytes()
-PLAYED = "2026-11-30T09:15:00Z"
-
-# A bot that plays on unharmed until its third decision, and then does what stands below.
-MISCHIEF = """
-import os, sys, time
-import soureh_bot
-
-turns = 0
-
-def choose(turn):
-    global turns
-    turns += 1
-    if turns == 3 and (answer := mischief(turn)) is not None:
-        return answer
-    return "d" if "d" in turn.legal else turn.legal[0]
-
-def raw(text):
-    os.write(1, text)
-
-def mischief(turn):
-    BODY
-
-soureh_bot.run(choose)
-"""
+from tests.live import children, until
 
 FAULTY = [
     pytest.param("timeout", "while True: pass", "move_s ran out", id="timeout_spin"),
@@ -55,61 +27,13 @@ FAULTY = [
     pytest.param("output", "raw(b'x' * 60000); raw(b'x' * 60000)", "bytes at once", id="output_flood"),
     pytest.param("violation", "import ctypes; ctypes.CDLL(None).ptrace(16, 1, 0, 0)", "SIGSYS", id="violation_ptrace"),
 ]
-LIMITS = Limits(move_s=0.3, wall_s=1.0, start_s=5.0)
-
-
-def mischief(body):
-    return MISCHIEF.replace("BODY", body)
-
-
-def make_job(sources, *, humans=(), target=60, seating="fixed", limits=LIMITS, seed="referee", moves=(), faults=()):
-    """Return a job and its sources; entrants are the sources in order, None for a person."""
-    uploads = {}
-    entrants = []
-    for number, source in enumerate(sources):
-        if source is None:
-            entrants.append({"name": f"person{number}", "kind": "human"})
-            continue
-        data = source if isinstance(source, bytes) else source.encode()
-        sha256 = hashlib.sha256(data).hexdigest()
-        uploads[sha256] = data
-        entrants.append({"name": f"bot{number}", "kind": "bot", "sha256": sha256})
-    job = {
-        "match": "m1",
-        "attempt": 2,
-        "rules": Rules.preset("classic", target=target).to_json(),
-        "server_seed": hashlib.sha256(seed.encode()).hexdigest(),
-        "player_seeds": [""] * len(entrants),
-        "seating": seating,
-        "entrants": entrants,
-        "limits": limits.to_json(),
-        "moves": list(moves),
-        "faults": list(faults),
-    }
-    return json.loads(json.dumps(job)), uploads
-
-
-def children():
-    """Return the processes that this one has, by id."""
-    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
 @pytest.fixture(autouse=True)
 def nothing_left_running():
-    before = children()
+    before = set(children(os.getpid()))
     yield
-    assert children() <= before
-
-
-def finished_record(job, outcome):
-    """Return the record of an outcome, built as the one who keeps the books would, and verified."""
-    faults = [{key: fault[key] for key in ("seat", "kind", "hand", "turn", "detail")} for fault in outcome["faults"]]
-    game = open_game({**job, "moves": outcome["moves"], "faults": faults})
-    seating = referee.open_seating(job)
-    seats = [job["entrants"][entrant] for entrant in outcome["order"]]
-    document = record.build(game, id=job["match"], played=PLAYED, seats=seats, seating=seating, ms=outcome["ms"])
-    record.verify(json.loads(json.dumps(document)))
-    return document
+    assert set(children(os.getpid())) <= before
 
 
 def test_play_match_plays_to_the_end_and_the_record_holds():

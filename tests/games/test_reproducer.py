@@ -16,7 +16,7 @@ from games.engine import record
 from games.referee import bot_files, play_match
 from games.reproducer.packing import make_case, pack_case
 from games.reproducer.reproduce import Fault, judge
-from tests.games.test_referee import CAREFUL, LIMITS, finished_record, make_job, mischief
+from tests.games.jobs import CAREFUL, LIMITS, finished_record, make_job, mischief
 
 # Says in its log what it is sent, and now and then thinks for longer than is free.
 ECHO = """
@@ -137,9 +137,8 @@ def test_the_debugger_opens_where_the_bot_fails_or_asks_for_it(tmp_path, body):
     job, sources = make_job([CAREFUL, mischief(body), CAREFUL])
     outcome = play_match(job, sources)
     (fault,) = outcome["faults"]
-    case = make_case(
-        finished_record(job, outcome), 1, fault["turn"], times_of(finished_record(job, outcome), outcome, 1)
-    )
+    doc = finished_record(job, outcome)
+    case = make_case(doc, 1, fault["turn"], times_of(doc, outcome, 1))
     packed = zip_of(case, sources, job, 1, fault["private"])
     done = run(tmp_path, packed, "--debug", typed="p hint, turn.id\nq\n")
     assert done.returncode == 1, done.stdout + done.stderr

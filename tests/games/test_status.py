@@ -1,16 +1,10 @@
 """The page for everybody on why nothing moves, and the operators' page with the reason in full."""
 
-import base64
-import json
-import os
 import re
 import signal
-import subprocess
-import sys
 from datetime import timedelta
 
 import pytest
-import redis
 from django.urls import reverse
 from django.utils import timezone
 
@@ -19,12 +13,14 @@ from games import dispatch, tasks
 from games.engine import Rules
 from games.models import Match, Worker
 from games.status import facts, spell
-from tests.live import ROOT, until
+from tests.live import until
 from tests.people import person
+from tests.workers import read_report, sandbox_worker
 
 pytestmark = pytest.mark.django_db
 SHORT = Rules.preset("classic", target=30).to_json()
 QUEUES = {"matches": "Matches of bots", "tables": "Tables of people", "answers": "Bots at tables"}
+PAUSES = {"rounds": "Rounds of the ladders", "uploads": "Uploads of bots"}
 REFUSED = "bots cannot run safely here: mode A: /opt/secret/bwrap does not run"
 
 
@@ -113,12 +109,8 @@ def test_operators_are_shown_the_mode_or_the_whole_reason(client):
 @pytest.mark.parametrize("name", Switch.Name.values)
 def test_a_pause_is_shown_with_the_operators_note(client, name):
     Switch.objects.update_or_create(name=name, defaults={"is_paused": True, "note": "Back at <noon>."})
-    assert [each.title for each in facts()["parts"] if each.note] == [part_title(name)]
+    assert [each.title for each in facts()["parts"] if each.note] == [PAUSES[name]]
     assert "The operators say: Back at &lt;noon&gt;." in page(client)
-
-
-def part_title(name):
-    return {"rounds": "Rounds of the ladders", "uploads": "Uploads of bots"}[name]
 
 
 def make_match(kind, state, *, waited_s=0, took_s=None):
@@ -185,51 +177,37 @@ def broken_python(tmp_path):
 @pytest.fixture
 def refusing(redis_url, broken_python, tmp_path):
     """Start a worker of matches that has no interpreter to run bots on."""
-    options = ["-A", "soureh_site.sandbox_worker", "-q", "worker", "-n", "matches@inner.host", "-Q", "matches"]
-    options += ["-c", "1", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-    # Such a worker has neither the site's Redis nor its settings.
-    hidden = ("REDIS_URL", "DJANGO_SETTINGS_MODULE")
-    environment = {key: value for key, value in os.environ.items() if key not in hidden}
-    with (tmp_path / "stderr").open("wb") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, "-c", HASTY, *options],
-            cwd=ROOT,
-            env=environment | {"BOT_PYTHON": str(broken_python)},
-            stderr=stderr,
-            start_new_session=True,
-        )
-    try:
+    log, program = tmp_path / "stderr", ("-c", HASTY)
+    with sandbox_worker(
+        "matches@inner.host", "matches", log, program=program, BOT_PYTHON=str(broken_python)
+    ) as process:
         yield process
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_matches_wait_while_the_sandbox_fails_and_go_on_when_it_passes(
-    client, house, redis_url, refusing, broken_python, tmp_path
+    client, house, site_redis, refusing, broken_python, tmp_path
 ):
     entrants = [{"version": house["careful"]}, {"version": house["random"]}]
     match = dispatch.create_match(kind="ranked", rules=SHORT, entrants=entrants, share="ladder:1")
     operator = person("op", is_staff=True)
-    with redis.Redis.from_url(redis_url) as broker:
-        until(lambda: deliver(broker) and Worker.objects.filter(is_ok=False).exists(), what="the worker refuses")
-        assert dispatch.dispatch() == 0
-        assert Match.objects.get().state == "waiting"
-        shown = page(client)
-        assert "The sandbox, which keeps a bot from doing harm, does not pass its test where bots would run." in shown
-        assert broken_python.name not in shown and "inner.host" not in shown
-        client.force_login(operator)
-        health = client.get(reverse("health")).content.decode()
-        assert "bots cannot run safely here: BOT_PYTHON: " in health and str(broken_python) in health
-        assert "sandbox refused" in (tmp_path / "stderr").read_text()
+    until(lambda: deliver(site_redis) and Worker.objects.filter(is_ok=False).exists(), what="the worker refuses")
+    assert dispatch.dispatch() == 0
+    assert Match.objects.get().state == "waiting"
+    shown = page(client)
+    assert "The sandbox, which keeps a bot from doing harm, does not pass its test where bots would run." in shown
+    assert broken_python.name not in shown and "inner.host" not in shown
+    client.force_login(operator)
+    health = client.get(reverse("health")).content.decode()
+    assert "bots cannot run safely here: BOT_PYTHON: " in health and str(broken_python) in health
+    assert "sandbox refused" in (tmp_path / "stderr").read_text()
 
-        broken_python.symlink_to("/usr/bin/python3")
-        until(lambda: deliver(broker) and Worker.objects.filter(is_ok=True).exists(), what="the worker works")
-        dispatch.dispatch()
-        until(lambda: deliver(broker) and Match.objects.get().is_over, what="the match is played")
+    broken_python.symlink_to("/usr/bin/python3")
+    until(lambda: deliver(site_redis) and Worker.objects.filter(is_ok=True).exists(), what="the worker works")
+    dispatch.dispatch()
+    until(lambda: deliver(site_redis) and Match.objects.get().is_over, what="the match is played")
     match.refresh_from_db()
     assert (match.state, match.attempt) == ("finished", 1)
     assert "Up to 1 match is played at once." in page(client)
@@ -239,7 +217,6 @@ def test_matches_wait_while_the_sandbox_fails_and_go_on_when_it_passes(
 def deliver(broker):
     """Do what the trusted worker would with all that was reported; True."""
     while message := broker.rpop("results"):
-        document = json.loads(message)
-        args, *_ = json.loads(base64.b64decode(document["body"]))
-        getattr(tasks, document["headers"]["task"].removeprefix("games.tasks."))(*args)
+        task, args = read_report(message)
+        getattr(tasks, task)(*args)
     return True

@@ -1,19 +1,15 @@
 """Bots at people's tables wait, stopped, between their turns, and are started anew where they do not fit."""
 
 import copy
-import hashlib
 import os
 import signal
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from bots.process import Limits
-from games.engine import Rules
-from games.sandbox_tasks import act
 from games.warm import WarmTables
+from tests.games.jobs import Table
 from tests.live import until
 
 # It keeps a memory, writes of it, and takes what CPU time its name says.
@@ -34,6 +30,13 @@ for line in sys.stdin:
         sys.stderr.flush()
         print(json.dumps({"id": message["id"], "move": WORD or message["legal"][-1]}))
 """
+# Its own thoughts end, another thread's never.
+BUSY = b"""
+import threading
+def spin():
+    while True: pass
+threading.Thread(target=spin, daemon=True).start()
+"""
 
 
 def bot(spin: float = 0.0, word: str = "") -> bytes:
@@ -45,38 +48,6 @@ def warm() -> Iterator[WarmTables]:
     tables = WarmTables()
     yield tables
     tables.close()
-
-
-class Table:
-    """A person against bots: what travels between the site and its workers."""
-
-    def __init__(self, *sources: bytes, name: str = "0" * 16) -> None:
-        hashes = [hashlib.sha256(source).hexdigest() for source in sources]
-        self.sources = dict(zip(hashes, sources, strict=True))
-        bots = [{"name": "b", "kind": "bot", "sha256": sha256} for sha256 in hashes]
-        self.job: dict[str, Any] = {
-            "match": name, "attempt": 0, "rules": Rules.preset().to_json(), "server_seed": "07" * 32,
-            "player_seeds": [""] * (1 + len(bots)), "seating": "fixed",
-            "entrants": [{"name": "a", "kind": "human"}, *bots],
-            "limits": Limits(move_s=0.5, bank_s=0.4).to_json(), "moves": [], "faults": [],
-        }  # fmt: skip
-
-    def take(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Accept what was played."""
-        public = ("seat", "kind", "hand", "turn", "detail")
-        self.job["attempt"] += 1
-        self.job["moves"] = self.job["moves"] + outcome["moves"]
-        self.job["faults"] = self.job["faults"] + [{key: fault[key] for key in public} for fault in outcome["faults"]]
-        return outcome
-
-    def answer(self, warm: WarmTables) -> dict[str, Any]:
-        """Have the bots decide, as a task on `answers` does."""
-        return self.take(warm.play(copy.deepcopy(self.job), self.sources))
-
-    def decide(self, move: str = "d") -> None:
-        """Have the person decide, as a task on `tables` does; nothing if it is not his turn."""
-        action = {"do": "move", "seat": 0, "id": len(self.job["moves"]) + 1, "move": move}
-        self.take(act({**copy.deepcopy(self.job), "action": action}))
 
 
 def running(warm: WarmTables) -> list[int]:
@@ -107,8 +78,7 @@ def test_bot_stays_with_its_memory_and_its_bank(warm: WarmTables) -> None:
 
 
 def test_waiting_bot_is_stopped_and_takes_no_time(warm: WarmTables) -> None:
-    table = Table(bot() + b"", b"import threading\ndef spin():\n    while True: pass\n"
-                  b"threading.Thread(target=spin, daemon=True).start()\n" + bot())  # fmt: skip
+    table = Table(bot(), BUSY + bot())
     table.decide()
     table.answer(warm)
     pids = running(warm)
@@ -144,12 +114,10 @@ def test_other_history_has_the_bot_started_again(change: str, warm: WarmTables) 
     table.answer(warm)
     (pid,) = running(warm)
     table.job = before
-    if change == "moves":
-        # The batch was dropped: the bots are asked for it again.
-        pass
-    elif change == "limits":
+    # With nothing but its moves as before the batch was dropped: the bots are asked for it again.
+    if change == "limits":
         table.job["limits"]["move_s"] = 0.6
-    else:
+    elif change == "server_seed":
         table.job["server_seed"] = "08" * 32
     assert table.answer(warm)["logs"][1].startswith("started resumed=False\nturn 1 ")
     assert running(warm) != [pid]

@@ -13,12 +13,6 @@ from soureh_site.celery import app
 
 
 @pytest.fixture
-def site_redis(redis_url):
-    with redis.Redis.from_url(redis_url) as client:
-        yield client
-
-
-@pytest.fixture
 def sandbox_redis(redis_url):
     import os
 
