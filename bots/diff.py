@@ -180,8 +180,8 @@ def _compare_lines(found: FileDiff, old: Sequence[str], new: Sequence[str], budg
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Return where lines that stand once in either file do so, as many as are in the same order in both."""
-    once = [{line: at for at, line in enumerate(lines) if counts[line] == 1} for lines, counts in _counted(old, new)]
-    pairs = [(at, once[1][line]) for line, at in once[0].items() if line in once[1]]
+    before, after = _once(old), _once(new)
+    pairs = [(at, after[line]) for line, at in before.items() if line in after]
     # The longest run that rises, by patience sorting: on each pile the lowest end, and what it was laid behind.
     ends: list[int] = []
     piles: list[int] = []
@@ -198,8 +198,10 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     return chain[::-1]
 
 
-def _counted(*files: Sequence[str]) -> Iterator[tuple[Sequence[str], Counter[str]]]:
-    return ((lines, Counter(lines)) for lines in files)
+def _once(lines: Sequence[str]) -> dict[str, int]:
+    """Return where each line is that stands once."""
+    counts = Counter(lines)
+    return {line: at for at, line in enumerate(lines) if counts[line] == 1}
 
 
 def _trimmed(old: Sequence[str], new: Sequence[str], edit: Edit) -> Edit:

@@ -39,7 +39,7 @@ class UploadError(Exception):
         self.member = str(params["name"]) if "name" in params else None
 
 
-def require_size(name: str, size: int) -> None:
-    """Refuse a Python file of more than SOURCE_MAX bytes. UploadError."""
-    if size > SOURCE_MAX:
-        raise UploadError(_("%(name)s is too large: at most %(most)d KiB."), name=name, most=SOURCE_MAX // KIB)
+def require_size(name: str, size: int, most: int = SOURCE_MAX) -> None:
+    """Refuse a file of more than `most` bytes, by default those of a Python file. UploadError."""
+    if size > most:
+        raise UploadError(_("%(name)s is too large: at most %(most)d KiB."), name=name, most=most // KIB)

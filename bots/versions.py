@@ -31,7 +31,17 @@ from bots.names import RESERVED, name_key
 from bots.rates import upload_tries
 from bots.signals import version_uploaded
 from bots.switches import pause_note
-from bots.upload_rules import DEPTH_MAX, ENTRY, KIB, MAX_BYTES, MEMBERS_MAX, PATH_MAX, SOURCE_MAX, UNPACKED_MAX
+from bots.upload_rules import (
+    DEPTH_MAX,
+    ENTRY,
+    KIB,
+    MAX_BYTES,
+    MEMBERS_MAX,
+    PATH_MAX,
+    SOURCE_MAX,
+    UNPACKED_MAX,
+    require_size,
+)
 from bots.uploads import Upload, UploadError, check_upload, size_limit
 
 logger = logging.getLogger(__name__)
@@ -123,10 +133,8 @@ def read_file(file: "File[bytes]") -> bytes:
     Raises:
         UploadError: it is so large that it is not even read.
     """
-    most = size_limit(file.name or "")
-    if file.size > most:
-        name = shown_file_name(file.name or "")
-        raise UploadError(_("%(name)s is too large: at most %(most)d KiB."), name=name, most=most // KIB)
+    name = file.name or ""
+    require_size(shown_file_name(name), file.size, size_limit(name))
     content: bytes = file.read()
     return content
 
@@ -262,12 +270,11 @@ def activate(owner: Any, version: BotVersion) -> None:
     if not version.bot.is_owned_by(owner):
         raise PermissionDenied("expected a version of the user's own bot")
     ready = BotVersion.objects.filter(bot=version.bot_id, state=BotVersion.State.READY).order_by("-number")
-    numbers = list(ready.values_list("number", flat=True)[:1])
     if not ready.filter(pk=version.pk).exists():
         version.refresh_from_db(fields=["state"])
         text = _("Version %(number)d was not activated: it is “%(state)s”, and only a version that is ready may play.")
         raise NotActivated(text % {"number": version.number, "state": version.get_state_display()})
-    chosen = None if numbers == [version.number] else version
+    chosen = None if version == ready.first() else version
     Bot.objects.filter(pk=version.bot_id).update(chosen=chosen)
     logger.info("version activated bot=%s number=%s stays=%s", version.bot.slug, version.number, chosen is not None)
 

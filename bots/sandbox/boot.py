@@ -102,7 +102,7 @@ def restrict_files(readable: list[str]) -> None:
     handled = RulesetAttr((1 << rights) - 1, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = checked(libc.syscall(LANDLOCK_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(size), 0))
-    allowed = {"/usr": READ | LIST, "/bot": READ | LIST, "/dev/null": READ | WRITE, "/dev/urandom": READ}
+    allowed = {"/usr": READ | LIST, FOLDER: READ | LIST, "/dev/null": READ | WRITE, "/dev/urandom": READ}
     allowed.update((path, READ | LIST if os.path.isdir(path) else READ) for path in readable)
     for path, access in allowed.items():
         fd = os.open(path, os.O_PATH)
