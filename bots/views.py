@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bots.diff import compare
+from bots.downloads import attachment
 from bots.forms import AboutForm, CompareForm, UploadForm
 from bots.models import Bot, BotVersion, Switch
 from bots.rates import MINUTE_S, may, too_often
@@ -114,7 +115,7 @@ def _last_two(page: Any) -> dict[str, int]:
 @require_POST
 def version_activate(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Let one of the reader's versions be the one that plays."""
-    version = _own_version(request, slug, number)
+    version = own_version(request.user, slug, number)
     try:
         activate(request.user, version)
     except NotActivated as refusal:
@@ -145,9 +146,10 @@ def _data(version: BotVersion) -> bytes:
     return bytes(version.source.data)
 
 
-def _own_version(request: HttpRequest, slug: str, number: int) -> BotVersion:
-    versions = BotVersion.objects.select_related("bot", "source")
-    return get_object_or_404(versions, bot__slug=slug, bot__owner=request.user, number=number)
+def own_version(user: Any, slug: str, number: int) -> BotVersion:
+    """Return one of the user's own versions, with `is_active`. Http404."""
+    versions = with_active(BotVersion.objects.select_related("bot"))
+    return get_object_or_404(versions, bot__slug=slug, bot__owner=user, number=number)
 
 
 @login_required
@@ -155,14 +157,11 @@ def _own_version(request: HttpRequest, slug: str, number: int) -> BotVersion:
 @never_cache
 def source(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Hand an owner the source of one of his versions, as a download. Nobody else gets it, staff neither."""
-    return download(_own_version(request, slug, number))
+    return download(own_version(request.user, slug, number))
 
 
 def download(version: BotVersion) -> HttpResponse:
-    """Return the very bytes that were uploaded, as a file to keep and under no circumstances to show."""
+    """Return the very bytes that were uploaded."""
     data = _data(version)
     kind, suffix = ("application/zip", "zip") if is_archive(data) else ("text/plain; charset=utf-8", "py")
-    response = HttpResponse(data, content_type=kind)
-    response["Content-Disposition"] = f'attachment; filename="{version.bot.slug}-{version.number}.{suffix}"'
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
+    return attachment(data, name=f"{version.bot.slug}-{version.number}.{suffix}", content_type=kind)

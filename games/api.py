@@ -16,14 +16,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from bots.api import SLUG, Refused, own_bot
+from bots.api import NUMBER, SLUG, Refused, own_bot
 from games.dispatch import place_in_queue
 from games.models import Match, Seat
 from games.replay import record
 from games.sight import visible_matches
 
 CODE = OpenApiParameter("code", str, OpenApiParameter.PATH, description="The match's code.")
-NUMBER = OpenApiParameter("number", int, OpenApiParameter.PATH, description="The version's number.")
 
 
 class SeatSerializer(serializers.ModelSerializer[Seat]):

@@ -17,15 +17,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from bots.api import SLUG, Refused, VersionSerializer, own_bot
+from bots.api import NUMBER, SLUG, Refused, VersionSerializer, own_bot
 from bots.rates import HOUR_S, left_s
 from games import trials
+from games.api import CODE
 from games.author_views import decision_number, may_reproduce, may_retry, own_seat, packed_case
 from games.debrief import Debrief, debrief
 from games.models import Seat
 
-CODE = OpenApiParameter("code", str, OpenApiParameter.PATH, description="The match's code.")
-NUMBER = OpenApiParameter("number", int, OpenApiParameter.PATH, description="The version's number.")
 SEAT = OpenApiParameter("seat", int, OpenApiParameter.PATH, description="The seat's number, from 0.")
 DECISION = OpenApiParameter(
     "decision",

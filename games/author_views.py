@@ -16,11 +16,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from bots.downloads import attachment
 from bots.models import BotVersion
 from bots.rates import HOUR_S, may, too_often
+from bots.views import own_version
 from games import asides as set_asides
 from games import debrief, trials
-from games.models import Match, Seat
+from games.models import Match, Seat, SetAside
 
 REPRODUCERS_PER_HOUR = 120
 RETRIES_PER_HOUR = 20
@@ -63,10 +65,8 @@ def own_seat(user: Any, code: str, seat: int) -> Seat:
 def packed_case(seat: Seat, turn: int) -> HttpResponse:
     """Return the download of one reproducer. LookupError if there is none of that decision."""
     packed = debrief.reproducer(seat.match, seat, getattr(seat, "log", None), turn)
-    response = HttpResponse(packed, content_type="application/zip")
-    name = debrief.reproducer_name(seat.match, turn)
-    response["Content-Disposition"] = f'attachment; filename="{name}.zip"'
-    response["X-Content-Type-Options"] = "nosniff"
+    name = f"{debrief.reproducer_name(seat.match, turn)}.zip"
+    response = attachment(packed, name=name, content_type="application/zip")
     add_never_cache_headers(response)
     return response
 
@@ -86,7 +86,7 @@ def faults_allowed() -> dict[str, int]:
     return {"faults_max": set_asides.FAULTS_MAX, "of_last": set_asides.OF_LAST}
 
 
-def aside_row(version: BotVersion, aside: Any) -> dict[str, Any]:
+def aside_row(version: BotVersion, aside: SetAside | None) -> dict[str, Any]:
     """Return what `games/_aside.html` shows of one version that was set aside."""
     return {
         "version": version,
@@ -128,9 +128,3 @@ def leave(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     version = own_version(request.user, slug, number)
     set_asides.close(Q(version=version))
     return redirect("bots_aside")
-
-
-def own_version(user: Any, slug: str, number: int) -> BotVersion:
-    """Return one of the user's own versions. Http404."""
-    versions = BotVersion.objects.select_related("bot")
-    return get_object_or_404(versions, bot__slug=slug, bot__owner=user, number=number)

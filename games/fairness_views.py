@@ -6,6 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from bots.downloads import attachment
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ABOUT = DOCS / "fairness.md"
 VERIFIER = DOCS / "verify_shuffles.py"
@@ -22,5 +24,4 @@ def about(request: HttpRequest) -> HttpResponse:
 @cache_control(public=True, max_age=3600)
 def verifier(request: HttpRequest) -> HttpResponse:
     """Return `verify_shuffles.py` as a download."""
-    headers = {"Content-Disposition": f'attachment; filename="{VERIFIER.name}"'}
-    return HttpResponse(VERIFIER.read_bytes(), content_type="text/x-python; charset=utf-8", headers=headers)
+    return attachment(VERIFIER.read_bytes(), name=VERIFIER.name, content_type="text/x-python; charset=utf-8")

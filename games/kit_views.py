@@ -8,6 +8,7 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, conditional_page, require_safe
 
+from bots.downloads import attachment
 from games.guide import read_page
 from games.home.bundle import NAME, bundle
 from games.referee import KIT
@@ -17,8 +18,7 @@ from games.referee import KIT
 @cache_control(public=True, max_age=3600)
 def kit(request: HttpRequest) -> HttpResponse:
     """Return `soureh_bot.py` as a download, the very file that lies beside a bot when it plays."""
-    headers = {"Content-Disposition": f'attachment; filename="{KIT.name}"', "X-Content-Type-Options": "nosniff"}
-    return HttpResponse(KIT.read_bytes(), content_type="text/x-python; charset=utf-8", headers=headers)
+    return attachment(KIT.read_bytes(), name=KIT.name, content_type="text/x-python; charset=utf-8")
 
 
 def _etag(request: HttpRequest) -> str:
@@ -30,8 +30,7 @@ def _etag(request: HttpRequest) -> str:
 @condition(etag_func=_etag)
 def kit_zip(request: HttpRequest) -> HttpResponse:
     """Return the authors' download; it is made once a process and named by its content."""
-    headers = {"Content-Disposition": f'attachment; filename="{NAME}"', "X-Content-Type-Options": "nosniff"}
-    return HttpResponse(bundle(), content_type="application/zip", headers=headers)
+    return attachment(bundle(), name=NAME, content_type="application/zip")
 
 
 @require_safe

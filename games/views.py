@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from bots.models import BotVersion
 from bots.rates import MINUTE_S, too_often
-from bots.versions import with_active
+from bots.views import own_version
 from games import asides, author_views, live, replay, tables
 from games import health as health_facts
 from games.debrief import Debrief, debrief
@@ -162,9 +162,7 @@ def _own_table(request: HttpRequest, code: str) -> Match:
 @require_safe
 def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """How the trial of one of the reader's own versions goes or went, with the log."""
-    found = get_object_or_404(
-        with_active(BotVersion.objects.select_related("bot")), bot__slug=slug, bot__owner=request.user, number=number
-    )
+    found = own_version(request.user, slug, number)
     trials = Seat.objects.filter(version=found, entrant=0, match__kind=Match.Kind.TRIAL)
     seats = trials.select_related("match__record", "version", "bot")
     seat = seats.order_by("-match").first()
