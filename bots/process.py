@@ -18,6 +18,7 @@ from bots.faults import FAULT_KINDS, FLOOD, SHOWN, BotFault, Log, flood_fault, p
 from bots.lines import encode, parse_object
 from bots.sandbox import launcher
 from bots.sandbox.boot import EXIT_MEMORY
+from bots.sandbox.ending import Ending, signal_name
 from bots.sandbox.errors import SandboxError
 from bots.sandbox.limits import Limits
 from bots.sandbox.probing import require
@@ -407,14 +408,14 @@ class BotProcess:
         last_words = self.stderr.strip().rpartition("\n")[2][:SHOWN]
         return BotFault("crash", reason, f"{reason}: {last_words}" if last_words else reason)
 
-    def _killed(self, ending: launcher.Ending) -> Exception:
+    def _killed(self, ending: Ending) -> Exception:
         number, cpu_s = ending.signal, ending.cpu_s
         assert number is not None
         if number == signal.SIGSYS:
             return BotFault("violation", "made a forbidden system call", "killed by SIGSYS, the seccomp filter")
         if ending.is_out_of_memory:
             return BotFault("memory", "out of memory", f"killed at its limit, with memory_mb {self.limits.memory_mb}")
-        name = launcher.signal_name(number)
+        name = signal_name(number)
         # The kernel's own CPU limit kills by SIGKILL; anybody else's is the host's doing. It counts in ticks, and so
         # by far less exactly than what is told here; no bot within its clocks comes near the half of it.
         if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_s >= self.limits.cpu_s / 2):

@@ -42,8 +42,8 @@ from games.sequential import LEAST_LEVEL, LEVEL, MOST_LEVEL, Duel, Verdict, shar
 Watch = Callable[[Iterator[Game], int, Callable[[], str]], Iterator[Game]]
 """Passes games on as they end, of so many, and shows how far they are and what a duel says after each."""
 
-DONE, FAILED, UNAVAILABLE, INTERRUPTED, UNREAD, TERMINATED = 0, 1, 2, 130, 141, 143
-"""Exit statuses; those above 128 are 128 and the number of the signal that would have ended the process."""
+DONE, FAILED, REFUSED, INTERRUPTED, UNREAD, TERMINATED = 0, 1, 2, 130, 141, 143
+"""Exit statuses. REFUSED: a usage error, or no sandbox; from 128 on: 128 and the signal that would have ended it."""
 
 MAX_JOBS = 256
 WIDTH = 100
@@ -144,7 +144,7 @@ def play(options: dict[str, Any], watch: Watch) -> Outcome:
         except KeyboardInterrupt as error:
             trouble, status = "interrupted", TERMINATED if isinstance(error, Terminated) else INTERRUPTED
         except SandboxError as error:
-            trouble, status = str(error), UNAVAILABLE
+            trouble, status = str(error), REFUSED
         except RecordsError as error:
             trouble, status = str(error), FAILED
         report = tally.report(time.monotonic() - began, options["records"])

@@ -16,11 +16,11 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .cgroups import BotCgroup, own_cgroups
+from .ending import Ending, signal_name
 from .errors import SandboxError
 from .limits import THREADS, Limits
 from .policy import filter_program
@@ -49,19 +49,6 @@ COMMON = [
     # The host's name is nobody's business.
     *("--hostname", "bot"),
 ]
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a bot's process ended: either `status` (0 to 127) or `signal` is set. `cpu_s` is all it used, in mode A.
-
-    `is_out_of_memory`: the kernel killed it at its own cgroup's limit.
-    """
-
-    status: int | None
-    signal: int | None
-    cpu_s: float
-    is_out_of_memory: bool = False
 
 
 class Jail:
@@ -255,14 +242,6 @@ def bwrap_path() -> str:
     if path is None:
         raise SandboxError("bubblewrap is not installed (apt install bubblewrap)")
     return path
-
-
-def signal_name(number: int) -> str:
-    """Return `SIGSEGV` for 11, and `signal 35` for one without a name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _spawn(argv: list[str], *, mode: str, pass_fds: list[int]) -> subprocess.Popen[bytes]:

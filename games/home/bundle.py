@@ -1,22 +1,21 @@
 """Make the authors' download out of the tree: kit, engine, house bots, guide, and a referee that needs no sandbox."""
 
-import io
-import zipfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+from games.zips import packed
 
 ROOT = Path(__file__).parents[2]
 NAME = "soureh-kit.zip"
 FOLDER = "soureh-kit"
 LIB = "soureh/lib"
-# So that the same files always give the same bytes.
-MODIFIED = (2026, 1, 1, 0, 0, 0)
 
 AS_THEY_ARE = (
     *("bots/__init__.py", "bots/archives.py", "bots/faults.py", "bots/process.py"),
     *("bots/upload_rules.py", "bots/uploads.py"),
-    *("bots/sandbox/boot.py", "bots/sandbox/errors.py", "bots/sandbox/limits.py", "bots/sandbox/runtime.py"),
+    *("bots/sandbox/boot.py", "bots/sandbox/ending.py", "bots/sandbox/errors.py"),
+    *("bots/sandbox/limits.py", "bots/sandbox/runtime.py"),
     *("games/__init__.py", "games/arena.py", "games/comparison.py", "games/playing.py", "games/referee.py"),
     "games/sequential.py",
     *("games/times.py", "games/kit/__init__.py", "games/kit/soureh_bot.py"),
@@ -40,8 +39,6 @@ ELSEWHERE = {
     f"{LIB}/bots/sandbox/probing.py": "games/home/stand_ins/probing.py",
     f"{LIB}/bots/sandbox/run.py": "games/home/stand_ins/run.py",
 }
-
-
 # The documents link to each other as they lie in the tree.
 LINKS = {"docs/bots.md": (b"../games/engine/README.md", b"engine.md")}
 
@@ -62,13 +59,7 @@ def _modules(folder: str) -> list[Path]:
 @cache
 def bundle() -> bytes:
     """Return the download, a zip of one folder; made once a process, the same bytes for the same files."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in contents():
-            member = zipfile.ZipInfo(f"{FOLDER}/{name}", MODIFIED)
-            member.external_attr = 0o644 << 16
-            data = path.read_bytes()
-            if name in LINKS:
-                data = data.replace(*LINKS[name])
-            archive.writestr(member, data, zipfile.ZIP_DEFLATED)
-    return packed.getvalue()
+    files = {name: path.read_bytes() for name, path in contents()}
+    for name, (here, there) in LINKS.items():
+        files[name] = files[name].replace(here, there)
+    return packed(files, folder=FOLDER)

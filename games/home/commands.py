@@ -16,10 +16,6 @@ from games.engine.reading import verify_file
 
 from .checking import GAMES, check
 
-FAILED = 1
-USAGE_ERROR = 2
-INTERRUPTED = 130
-
 ABOUT = """Check and play Soureh bots at home.
 
 There is no sandbox here: a bot runs as an ordinary program, with your files and
@@ -33,10 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(options.do(options))
     except (ArenaError, RulesError, SandboxError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return playing.REFUSED
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return playing.INTERRUPTED
 
 
 def read_arguments(arguments: Sequence[str] | None = None) -> Namespace:
@@ -73,7 +69,7 @@ def _check(options: Namespace) -> int:
     rules = playing.read_rules(vars(options))
     numbers = range(1, options.games + 1) if options.only is None else [options.only]
     would_pass = check(options.bot, rules, seed, numbers, is_logged=options.log, say=print)
-    return 0 if would_pass else FAILED
+    return 0 if would_pass else playing.FAILED
 
 
 def _play(options: Namespace) -> int:
@@ -102,6 +98,6 @@ def _verify(options: Namespace) -> int:
             count = verify_file(path)
         except (InvalidRecord, OSError) as error:
             print(f"{name}: {error}", file=sys.stderr)
-            return FAILED
+            return playing.FAILED
         print(f"{name}: ok, {count} record{'' if count == 1 else 's'}")
     return 0

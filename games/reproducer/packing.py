@@ -4,9 +4,7 @@ The lines are made by the same `Feed` as the referee's, for the bot's own seat: 
 No Django here.
 """
 
-import io
 import json
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +14,10 @@ from bots.process import Limits
 from games.engine import Feed, Game, Rules
 from games.engine.game import apply_faults
 from games.times import Times
+from games.zips import packed
 
 FORMAT = "soureh-reproducer/1"
 FOLDER = Path(__file__).parent
-# So that the same decision always gives the same bytes.
-MODIFIED = (2026, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -134,17 +131,11 @@ def pack_case(case: Case, files: Mapping[str, bytes], *, folder: str, about: Map
         "expected": case.expected | ({"seen": about["seen"]} if "fault" in case.expected else {}),
     }
     lines = "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in case.lines)
-    members = {
+    members: dict[str, bytes] = {
         "README.txt": (FOLDER / "README.txt").read_bytes(),
         "reproduce.py": (FOLDER / "reproduce.py").read_bytes(),
         "case.json": json.dumps(known, ensure_ascii=False, indent=1).encode(),
         "lines.jsonl": lines.encode(),
         **{f"bot/{name}": content for name, content in files.items()},
     }
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            member = zipfile.ZipInfo(f"{folder}/{name}", MODIFIED)
-            member.external_attr = 0o644 << 16
-            archive.writestr(member, content, zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()
+    return packed(members, folder=folder)

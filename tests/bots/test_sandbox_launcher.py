@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from bots.sandbox import launcher
-from bots.sandbox.launcher import BOT_UID, COMMON, Ending, Jail, bwrap_path, launch, signal_name
+from bots.sandbox.ending import Ending, signal_name
+from bots.sandbox.launcher import BOT_UID, COMMON, Jail, bwrap_path, launch
 from bots.sandbox.leftovers import end_leftovers
 from bots.sandbox.limits import Limits
 

@@ -14,25 +14,15 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from bots.faults import BotFault
+from bots.sandbox.ending import Ending
 from bots.sandbox.errors import SandboxError
 from bots.sandbox.limits import Limits
 
 HERE = Path(__file__).parent
 KILL_S = 10.0
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a bot's process ended: either `status` or `signal` is set. `cpu_s` is all it used."""
-
-    status: int | None
-    signal: int | None
-    cpu_s: float
-    is_out_of_memory: bool = False
 
 
 class Jail:
@@ -123,14 +113,6 @@ class Start:
     def abandon(self) -> None:
         """End it."""
         self._jail.close()
-
-
-def signal_name(number: int) -> str:
-    """Return `SIGSEGV` for 11, and `signal 35` for one without a name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _spawn(files: Mapping[str, bytes], folder: str, limits: Limits) -> subprocess.Popen[bytes]:

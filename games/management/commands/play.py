@@ -14,7 +14,6 @@ from games import playing
 from games.arena import ArenaError, Game
 from games.engine import RulesError
 
-USAGE_ERROR = 2
 LOGGED_FROM = 2
 """The --verbosity from which on changes of state are logged."""
 
@@ -38,7 +37,7 @@ class Command(BaseCommand):
                 self.stderr.write(outcome.trouble)
             status = playing.put(outcome, self.stdout)
         except (ArenaError, RulesError, SandboxError) as error:
-            raise CommandError(str(error), returncode=USAGE_ERROR) from error
+            raise CommandError(str(error), returncode=playing.REFUSED) from error
         if status:
             sys.exit(status)
 
