@@ -73,10 +73,14 @@ def in_flight() -> QuerySet[Match]:
     return Match.objects.filter(state__in=(State.QUEUED, State.PLAYING)).exclude(kind=Kind.TABLE)
 
 
+def alive_since() -> datetime:
+    """Return since when a worker must have been heard of to count as alive."""
+    return timezone.now() - timedelta(seconds=SEEN_S)
+
+
 def live_workers() -> QuerySet[Worker]:
     """Return the workers of bots' matches that are alive, whose jail passed its probe, and that nobody paused."""
-    seen = timezone.now() - timedelta(seconds=SEEN_S)
-    return Worker.objects.filter(queues__contains=MATCHES, seen_at__gte=seen, is_ok=True, is_paused=False)
+    return Worker.objects.filter(queues__contains=MATCHES, seen_at__gte=alive_since(), is_ok=True, is_paused=False)
 
 
 def live_slots(*, lock: bool = False) -> int:
@@ -109,6 +113,13 @@ def _lines(matches: QuerySet[Match], long: Sequence[str]) -> list[QuerySet[Match
     """Return the lines in which matches wait, the next one for when nobody waits before: trials, rated, long trials."""
     trials = matches.filter(kind=Kind.TRIAL)
     return [trials.exclude(share__in=long), matches.exclude(kind=Kind.TRIAL), trials.filter(share__in=long)]
+
+
+def _line_of(match: Match, long: Sequence[str]) -> int:
+    """Return the index of the one of `_lines` in which a match waits."""
+    if match.kind != Kind.TRIAL:
+        return 1
+    return 2 if match.share in long else 0
 
 
 def _choose_fairly(ready: QuerySet[Match], room: int) -> list[Match]:
@@ -159,8 +170,7 @@ def place_in_queue(match: Match) -> int | None:
     if match.state != State.WAITING:
         return None
     long = long_in_trials()
-    number = 1 if match.kind != Kind.TRIAL else 2 if match.share in long else 0
-    *before, peers = _lines(Match.objects.filter(state=State.WAITING), long)[: number + 1]
+    *before, peers = _lines(Match.objects.filter(state=State.WAITING), long)[: _line_of(match, long) + 1]
     ahead = sum(line.count() for line in before)
     waiting = _count_by_share(peers)
     own = peers.filter(share=match.share, id__lte=match.pk).count()

@@ -1,13 +1,11 @@
 """What the operators' health page shows."""
 
-from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count
-from django.utils import timezone
 
 from games import broker
-from games.dispatch import SEEN_S
+from games.dispatch import alive_since
 from games.models import Finding, Match, Worker
 
 QUEUES = ("matches", "tables", "answers", "results", "slow")
@@ -18,7 +16,7 @@ SHOWN = 50
 
 def facts() -> dict[str, Any]:
     """Return workers with their state, queue lengths, matches by state, findings and voids; five queries."""
-    seen = timezone.now() - timedelta(seconds=SEEN_S)
+    seen = alive_since()
     workers = [
         {"worker": worker, "is_alive": worker.seen_at >= seen, "state": _state(worker, is_alive=worker.seen_at >= seen)}
         for worker in Worker.objects.order_by("name")
@@ -36,8 +34,7 @@ def facts() -> dict[str, Any]:
 
 def bots_run() -> dict[str, Any]:
     """Return whether bots can be run, and which workers refuse to run them and why; one query."""
-    seen = timezone.now() - timedelta(seconds=SEEN_S)
-    alive = Worker.objects.filter(seen_at__gte=seen).order_by("name")
+    alive = Worker.objects.filter(seen_at__gte=alive_since()).order_by("name")
     jailing = [worker for worker in alive if BOTS_QUEUES.intersection(worker.queue_names())]
     served = {name for worker in jailing if worker.is_ok for name in worker.queue_names()}
     refusing = {worker.name: worker.reason for worker in jailing if not worker.is_ok}

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from bots.models import Switch
 from bots.switches import pause_notes
-from games.dispatch import SEEN_S
+from games.dispatch import alive_since
 from games.models import Match, Worker
 
 State, Kind = Match.State, Match.Kind
@@ -56,51 +56,56 @@ def facts() -> dict[str, Any]:
     """Return the parts of the site, how many matches wait and run, and how long a trial waits; four queries."""
     now = timezone.now()
     workers = list(Worker.objects.all())
-    parts = [_matches(workers, now), _tables(workers, now), _answers(workers, now), *_switches()]
+    parts = [_matches(workers), _tables(workers), _answers(workers), *_switches()]
     return {"parts": parts, "is_well": all(part.is_well for part in parts), "looked_at": now} | _queue(now)
 
 
 def why_bots_wait() -> str:
     """Say why no match of bots is played just now; an empty text if they are. One query."""
-    part = _matches(list(Worker.objects.all()), timezone.now())
+    part = _matches(list(Worker.objects.all()))
     return "" if part.is_well else part.text
 
 
-def _matches(workers: Sequence[Worker], now: datetime) -> Part:
-    state, able = _state(workers, "matches", now)
-    slots = sum(worker.slots for worker in able)
+def _matches(workers: Sequence[Worker]) -> Part:
+    slots = sum(worker.slots for worker in _working(workers, "matches"))
     text = ngettext("Up to %(slots)s match is played at once.", "Up to %(slots)s matches are played at once.", slots)
-    words = {"working": text % {"slots": slots}, "paused": _("Paused by the operators. What waits keeps its place.")}
-    return Part(_("Matches of bots"), state, words.get(state) or _trouble(state, workers, "matches", now))
+    paused = _("Paused by the operators. What waits keeps its place.")
+    return _part(_("Matches of bots"), workers, "matches", working=text % {"slots": slots}, paused=paused)
 
 
-def _tables(workers: Sequence[Worker], now: datetime) -> Part:
-    state, _able = _state(workers, "tables", now)
-    words = {"working": _("Moves are taken."), "paused": _("Paused by the operators. Moves wait, and are not lost.")}
-    return Part(_("Tables of people"), state, words.get(state) or _trouble(state, workers, "tables", now))
+def _tables(workers: Sequence[Worker]) -> Part:
+    paused = _("Paused by the operators. Moves wait, and are not lost.")
+    return _part(_("Tables of people"), workers, "tables", working=_("Moves are taken."), paused=paused)
 
 
-def _answers(workers: Sequence[Worker], now: datetime) -> Part:
-    state, _able = _state(workers, "answers", now)
-    words = {"working": _("Bots answer."), "paused": _("Paused by the operators. Bots answer later.")}
-    return Part(_("Bots at tables"), state, words.get(state) or _trouble(state, workers, "answers", now))
+def _answers(workers: Sequence[Worker]) -> Part:
+    paused = _("Paused by the operators. Bots answer later.")
+    return _part(_("Bots at tables"), workers, "answers", working=_("Bots answer."), paused=paused)
 
 
-def _state(workers: Sequence[Worker], queue: str, now: datetime) -> tuple[str, list[Worker]]:
-    """Return how those who serve a queue are, by the best of them, and those who work."""
-    alive = [worker for worker in workers if queue in worker.queue_names() and _is_alive(worker, now)]
-    able = [worker for worker in alive if worker.is_ok]
-    working = [worker for worker in able if not worker.is_paused]
-    if working:
-        return "working", working
-    return ("paused" if able else "refuses" if alive else "silent"), []
+def _part(title: str, workers: Sequence[Worker], queue: str, **words: str) -> Part:
+    """Return how those who serve a queue are, by the best of them; `words` are for a state that is no trouble."""
+    state = _state(workers, queue)
+    return Part(title, state, words.get(state) or _trouble(state, workers, queue))
 
 
-def _is_alive(worker: Worker, now: datetime) -> bool:
-    return worker.seen_at >= now - timedelta(seconds=SEEN_S)
+def _state(workers: Sequence[Worker], queue: str) -> str:
+    alive = _alive(workers, queue)
+    if _working(workers, queue):
+        return "working"
+    return "paused" if any(worker.is_ok for worker in alive) else "refuses" if alive else "silent"
 
 
-def _trouble(state: str, workers: Sequence[Worker], queue: str, now: datetime) -> str:
+def _working(workers: Sequence[Worker], queue: str) -> list[Worker]:
+    return [worker for worker in _alive(workers, queue) if worker.is_ok and not worker.is_paused]
+
+
+def _alive(workers: Sequence[Worker], queue: str) -> list[Worker]:
+    since = alive_since()
+    return [worker for worker in workers if queue in worker.queue_names() and worker.seen_at >= since]
+
+
+def _trouble(state: str, workers: Sequence[Worker], queue: str) -> str:
     if state == "refuses":
         return _(
             "The sandbox, which keeps a bot from doing harm, does not pass its test where bots would run. Until it "
@@ -109,7 +114,7 @@ def _trouble(state: str, workers: Sequence[Worker], queue: str, now: datetime) -
     seen = max((worker.seen_at for worker in workers if queue in worker.queue_names()), default=None)
     if seen is None:
         return _("Nobody is there to do this. What waits keeps its place.")
-    heard = _("Nobody who does this has been heard of for %(time)s.") % {"time": spell(now - seen)}
+    heard = _("Nobody who does this has been heard of for %(time)s.") % {"time": spell(timezone.now() - seen)}
     return f"{heard} {_('What waits keeps its place.')}"
 
 
