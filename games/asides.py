@@ -73,13 +73,13 @@ def set_aside(
     version: BotVersion, why: str, *, match: Match | None, faults: Sequence[str] = (), of_last: int = 0, before: str
 ) -> bool:
     """Take a version out of play, in the caller's transaction; False if it is not in state `before` any more."""
-    values = {"why": why, "match": match, "faults": list(faults), "of_last": of_last}
-    aside = SetAside(version=version, is_open=True, set_at=timezone.now(), **values)
+    told = {"why": why, "match": match, "faults": list(faults), "of_last": of_last}
+    values = {**told, "is_open": True, "set_at": timezone.now()}
     state = State.FAILED if why == Why.TRIAL else State.SET_ASIDE
     row = BotVersion.objects.filter(pk=version.pk, state=before)
-    if not row.update(state=state, state_note=reason(aside)[:NOTE_CHARS]):
+    if not row.update(state=state, state_note=reason(SetAside(**told))[:NOTE_CHARS]):
         return False
-    SetAside.objects.update_or_create(version=version, defaults={**values, "is_open": True, "set_at": aside.set_at})
+    SetAside.objects.update_or_create(version=version, defaults=values)
     _recount(version.bot.owner_id)
     logger.warning("version set aside version_id=%s why=%s match=%s", version.pk, why, match and match.code)
     return True

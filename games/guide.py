@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.urls import reverse
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -17,14 +18,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-# Where what the documents link to is on a site.
-LINKS = {
-    "guide.md": "/bots/guide/",
-    "bots.md": "/bots/reference/",
-    "api.md": "/api/docs/",
-    "example_bot.py": "/bots/guide/#ten-lines-that-play",
-    "../games/engine/README.md": "/rules/",
-}
+# What the documents link to, by the name of its page on a site; the rule book's page has anchors of its own.
+PAGES = {"guide.md": "guide", "bots.md": "reference", "api.md": "api_docs"}
+RULE_BOOK, EXAMPLE = "../games/engine/README.md", "example_bot.py"
 LEXERS = {"python": "python", "console": "console"}
 
 
@@ -69,9 +65,11 @@ def slug(title: str) -> str:
 
 def _address(href: str) -> str:
     path, mark, anchor = href.partition("#")
-    if path not in LINKS:
-        return href
-    return LINKS[path] if "#" in LINKS[path] or path.startswith("..") else LINKS[path] + mark + anchor
+    if path == RULE_BOOK:
+        return reverse("rules")
+    if path == EXAMPLE:
+        return reverse("guide") + "#ten-lines-that-play"
+    return reverse(PAGES[path]) + mark + anchor if path in PAGES else href
 
 
 Env = MutableMapping[str, Any]

@@ -83,18 +83,20 @@ class Duel:
 
     def better(self) -> int | None:
         """Return 0 or 1 for the one that is better, or None while that is open."""
+        return self._lead()[2]
+
+    def _lead(self) -> tuple[int, float, int | None]:
+        """Return who leads, by what evidence, and whether that makes him the better one."""
         evidence = self.evidence()
         leader = evidence.index(max(evidence))
-        return leader if evidence[leader] * self.level >= 1 else None
+        return leader, evidence[leader], leader if evidence[leader] * self.level >= 1 else None
 
     def verdict(self) -> Verdict:
         """Return all that is known now."""
         sets = self.shares.total()
         share = sum(value * count for value, count in self.shares.items()) / sets if sets else None
-        evidence = self.evidence()
-        leader = evidence.index(max(evidence))
         low, high = self._least(self.shares), 1 - self._least(mirrored(self.shares))
-        return Verdict(sets, share, low, high, leader, evidence[leader], self.better(), self.level)
+        return Verdict(sets, share, low, high, *self._lead(), self.level)
 
     def _least(self, shares: Mapping[float, int]) -> float:
         """Return the lower end of the confidence interval: the least mean that is not refuted."""
