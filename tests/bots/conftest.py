@@ -1,11 +1,14 @@
-"""The sandbox, for the tests that run bots: skipped with the reason where there is none, never in CI."""
+"""The sandbox, for the tests that run bots: skipped with the reason where there is none, never in CI; and an owner."""
 
 import os
+from typing import Any
 
 import pytest
+from django.test import Client
 
 from bots.process import Limits
 from bots.sandbox import probe
+from tests.people import person
 
 QUICK = Limits(start_s=2.0, move_s=0.3, bank_s=0.25, wall_s=0.8, match_wall_s=60.0, memory_mb=96)
 
@@ -26,3 +29,17 @@ def sandbox() -> str:
 def limits() -> Limits:
     """Limits under which every clock runs out within a second or two."""
     return QUICK
+
+
+@pytest.fixture
+def ada(db: None) -> Any:
+    """A person who owns no bot yet."""
+    return person("ada")
+
+
+@pytest.fixture
+def client(ada: Any) -> Client:
+    """Her browser, logged in."""
+    client = Client()
+    client.force_login(ada)
+    return client

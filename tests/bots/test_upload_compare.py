@@ -144,18 +144,6 @@ def test_short_stretches_of_one_line_over_and_over_are_not_all_searched() -> Non
 # The page
 
 
-@pytest.fixture
-def ada(db: None) -> Any:
-    return person("ada")
-
-
-@pytest.fixture
-def client(ada: Any) -> Client:
-    client = Client()
-    client.force_login(ada)
-    return client
-
-
 def two_versions(ada: Any, old: bytes, new: bytes, *, file_name: str = "bot.py") -> BotVersion:
     first = uploaded(ada, source=old)
     return add_version(ada, bot=first.bot, file_name=file_name, data=new, note="Second <thoughts>")

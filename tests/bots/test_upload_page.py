@@ -23,18 +23,6 @@ UPLOAD, MINE = "/bots/upload/", "/my/bots/"
 OTHER_BOT = FIRST_BOT + b"# improved\n"
 
 
-@pytest.fixture
-def ada(db: None) -> Any:
-    return person("ada")
-
-
-@pytest.fixture
-def client(ada: Any) -> Client:
-    client = Client()
-    client.force_login(ada)
-    return client
-
-
 def file(data: bytes = FIRST_BOT, name: str = "bot.py") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, data, "text/x-python")
 
@@ -466,10 +454,10 @@ def test_too_many_tries_are_told_to_wait_and_nothing_typed_is_lost(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_file_that_is_far_too_large_is_told_before_it_is_sent(site: str, page: Any, tmp_path: Any) -> None:
-    browser = Client()
-    browser.force_login(person("ada"))
-    session = browser.cookies["sessionid"]
+def test_file_that_is_far_too_large_is_told_before_it_is_sent(
+    site: str, page: Any, client: Client, tmp_path: Any
+) -> None:
+    session = client.cookies["sessionid"]
     page.context.add_cookies([{"name": "sessionid", "value": session.value, "url": site}])
     page.goto(site + UPLOAD)
     sources = {"large.py": b"#" * 10_000_000, "large.zip": b"PK\x03\x04" + bytes(MAX_BYTES), "good.py": FIRST_BOT}

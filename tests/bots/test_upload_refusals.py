@@ -12,7 +12,6 @@ from rest_framework.test import APIClient
 from bots.models import Bot, Source
 from bots.upload_rules import MAX_BYTES, MEMBERS_MAX, SOURCE_MAX, UNPACKED_MAX
 from tests.bots.archives import GOOD, Member, archive, deflated, descriptor, raw
-from tests.people import person
 
 BOT = Member("bot.py", GOOD)
 ANEW = "Pack it anew."
@@ -269,14 +268,11 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_refusal_says_the_same_on_the_page_and_in_the_api(case: Case) -> None:
-    ada = person("ada")
-    fields = {"name": "Mim’s 2nd", "note": "Plays <better>.", "source": ""}
-    browser = Client()
-    browser.force_login(ada)
-    page = browser.post("/bots/upload/", {**fields, "file": SimpleUploadedFile(case.name, case.data)})
+def test_refusal_says_the_same_on_the_page_and_in_the_api(case: Case, client: Client, ada: Any) -> None:
+    fields = {"name": "Mim’s 2nd", "note": "Plays <better>."}
+    file = SimpleUploadedFile(case.name, case.data)
+    page = client.post("/bots/upload/", {**fields, "source": "", "file": file})
     assert (page.status_code, page.context["form"].errors.get_json_data()["file"][0]["message"]) == (200, case.told)
     shown = page.content.decode()
     assert 'value="Mim’s 2nd"' in shown and 'value="Plays &lt;better&gt;."' in shown, "nothing typed is lost"
@@ -284,25 +280,21 @@ def test_refusal_says_the_same_on_the_page_and_in_the_api(case: Case) -> None:
 
     program = APIClient()
     program.force_authenticate(ada)
-    sent = {"name": "Mim’s 2nd", "note": "Plays <better>.", "file": SimpleUploadedFile(case.name, case.data)}
-    answer = program.post("/api/v1/bots/", sent, format="multipart")
+    file = SimpleUploadedFile(case.name, case.data)
+    answer = program.post("/api/v1/bots/", {**fields, "file": file}, format="multipart")
     place = {"member": case.member, "line": case.line, "column": case.column}
     assert (answer.status_code, answer.json()) == (400, {"detail": case.told, "code": "upload", **place})
     assert not Bot.objects.exists() and not Source.objects.exists()
 
 
-@pytest.mark.django_db
-def test_excerpt_is_of_the_file_at_fault() -> None:
-    browser = Client()
-    browser.force_login(person("ada"))
+def test_excerpt_is_of_the_file_at_fault(client: Client) -> None:
     data = raw(BOT, Member("pack/deep.py", b"x = 1\nlet y = 2\n"))
-    page = browser.post("/bots/upload/", {"name": "Mim", "file": SimpleUploadedFile("b.zip", data)}).content.decode()
+    page = client.post("/bots/upload/", {"name": "Mim", "file": SimpleUploadedFile("b.zip", data)}).content.decode()
     assert "Where it stands in pack/deep.py:" in page
     assert '<span class="line-wrong">    2  let y = 2</span>' in page
     assert "please choose your archive again" in page
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("door", ["page", "api"])
 @pytest.mark.parametrize(
     "data",
@@ -315,8 +307,7 @@ def test_excerpt_is_of_the_file_at_fault() -> None:
     ],
     ids=["folders", "json.py", "streamed", "streamed-unsigned", "from-a-Mac"],
 )
-def test_sound_archives_are_taken_at_both_doors(door: str, data: bytes) -> None:
-    ada = person("ada")
+def test_sound_archives_are_taken_at_both_doors(door: str, data: bytes, ada: Any) -> None:
     client: Any = Client() if door == "page" else APIClient()
     client.force_login(ada)
     sent = {"name": "Mim", "note": "Three files.", "file": SimpleUploadedFile("my bot.zip", data)}

@@ -38,11 +38,6 @@ OTHER_BOT = FIRST_BOT + b"# improved\n"
 
 
 @pytest.fixture
-def ada(db: None) -> Any:
-    return person("ada")
-
-
-@pytest.fixture
 def announced() -> Any:
     heard: list[int] = []
 
@@ -523,7 +518,6 @@ def test_who_uploads_many_at_once_has_one_checked_at_a_time(monkeypatch: pytest.
     assert most == {"ada.py": 1, "ben.py": 1}
 
 
-@pytest.mark.django_db
 def test_who_has_no_place_left_causes_no_check(ada: Any, settings: Any) -> None:
     settings.UPLOADS_PER_DAY = 1
     bot = uploaded(ada).bot
