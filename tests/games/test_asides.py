@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -13,7 +12,7 @@ from games import asides, dispatch, finish, trials
 from games.models import Finding, Match, SetAside
 from tests.ladder.play import finish_one
 from tests.ladder.rows import make_bot
-from tests.people import uploaded
+from tests.people import person, uploaded
 
 pytestmark = pytest.mark.django_db
 commits = pytest.mark.django_db(transaction=True)
@@ -32,11 +31,25 @@ def mim(rivals, office, ada):
     return make_bot(ada, name="Mim").versions.get()
 
 
-def play(version, rivals, fault=None, *, kind="ranked"):
-    """Play a match of this version against a house bot; it faults, or does not."""
+def create(version, rivals, *, kind="ranked", **options):
+    """Return a match of this version against a house bot, which waits."""
     entrants = [{"version": version}, {"version": rivals["careful"]}]
-    match = dispatch.create_match(kind=kind, rules=CLASSIC, entrants=entrants, share="ladder:1")
-    return finish_one(match, faulty={0: fault} if fault else None)
+    return dispatch.create_match(kind=kind, rules=CLASSIC, entrants=entrants, share="ladder:1", **options)
+
+
+def play(version, rivals, fault=None, *, kind="ranked"):
+    """Play such a match; the version faults, or does not."""
+    return finish_one(create(version, rivals, kind=kind), faulty={0: fault} if fault else None)
+
+
+def crash_three_times(version, rivals):
+    for _ in range(3):
+        play(version, rivals, "crash")
+
+
+def state(version):
+    version.refresh_from_db()
+    return version.state
 
 
 def told(owner):
@@ -47,11 +60,9 @@ def told(owner):
 def test_three_faults_in_ten_rated_matches_set_a_version_aside(mim, rivals, ada):
     for fault in ("timeout", None, "crash", None):
         play(mim, rivals, fault)
-    mim.refresh_from_db()
-    assert (mim.state, told(ada)) == ("ready", 0)
+    assert (state(mim), told(ada)) == ("ready", 0)
     last = play(mim, rivals, "crash")
-    mim.refresh_from_db()
-    assert mim.state == "set_aside" and playable(mim.bot) is None and told(ada) == 1
+    assert state(mim) == "set_aside" and playable(mim.bot) is None and told(ada) == 1
     assert mim.state_note == "It faulted in 3 of its last 5 rated matches: crash, crash, timeout."
     aside = SetAside.objects.get()
     assert (aside.why, aside.match, aside.is_open) == ("faults", last, True)
@@ -63,14 +74,11 @@ def test_faults_that_are_further_back_than_ten_matches_are_forgotten(mim, rivals
     for _ in range(8):
         play(mim, rivals)
     play(mim, rivals, "crash")
-    mim.refresh_from_db()
-    assert mim.state == "ready"
+    assert state(mim) == "ready"
     play(mim, rivals, "crash")
-    mim.refresh_from_db()
-    assert mim.state == "ready", "expected the first fault to be the eleventh match back"
+    assert state(mim) == "ready", "expected the first fault to be the eleventh match back"
     play(mim, rivals, "crash")
-    mim.refresh_from_db()
-    assert mim.state == "set_aside"
+    assert state(mim) == "set_aside"
 
 
 @pytest.mark.parametrize("kind", ["trial", "table"])
@@ -83,21 +91,17 @@ def test_only_rated_matches_count(mim, rivals, kind):
         match = play(mim, rivals)
         Match.objects.filter(pk=match.pk).update(kind=kind)
         asides.review(Match.objects.get(pk=match.pk))
-    mim.refresh_from_db()
-    assert mim.state == "ready"
+    assert state(mim) == "ready"
 
 
 def test_a_showcase_sets_aside_when_it_has_been_shown(mim, rivals):
     for _ in range(2):
         play(mim, rivals, "crash")
-    entrants = [{"version": mim}, {"version": rivals["careful"]}]
-    shown = dispatch.create_match(kind="ranked", rules=CLASSIC, entrants=entrants, share="ladder:1", is_showcase=True)
+    shown = create(mim, rivals, is_showcase=True)
     finish_one(shown, faulty={0: "crash"})
-    mim.refresh_from_db()
-    assert mim.state == "ready"
+    assert state(mim) == "ready"
     assert finish.finish_show(shown.pk)
-    mim.refresh_from_db()
-    assert mim.state == "set_aside"
+    assert state(mim) == "set_aside"
 
 
 def test_the_older_version_plays_in_place_of_one_that_is_set_aside(mim, rivals, ada):
@@ -112,85 +116,66 @@ def test_the_older_version_plays_in_place_of_one_that_is_set_aside(mim, rivals, 
 def test_a_fault_in_the_trial_sets_aside_and_a_retry_plays_another(house, worker, office, ada):
     version = uploaded(ada, source=b"raise ValueError('oops')\n")
     office.deliver()
-    version.refresh_from_db()
-    assert version.state == "failed" and told(ada) == 1
+    assert state(version) == "failed" and told(ada) == 1
     assert version.state_note == "It faulted in its trial match: crash, exited with status 1."
     assert trials.retry(version) is True
     assert trials.retry(version) is False
-    version.refresh_from_db()
-    assert (version.state, version.state_note, told(ada)) == ("trial", "", 0)
+    assert (state(version), version.state_note, told(ada)) == ("trial", "", 0)
     assert Match.objects.filter(kind="trial").count() == 2
     # The first trial's verdict is not given a second time, whatever the sweep finds.
     BotVersion.objects.update(uploaded_at=timezone.now() - timedelta(hours=1))
     assert trials.sweep_trials() == 0
     office.deliver()
-    version.refresh_from_db()
-    assert version.state == "failed" and told(ada) == 1
+    assert state(version) == "failed" and told(ada) == 1
 
 
 def test_the_count_begins_anew_after_a_retry(mim, rivals, worker, office):
-    for _ in range(3):
-        play(mim, rivals, "crash")
-    waiting = dispatch.create_match(
-        kind="ranked", rules=CLASSIC, entrants=[{"version": mim}, {"version": rivals["careful"]}], share="ladder:1"
-    )
+    crash_three_times(mim, rivals)
+    waiting = create(mim, rivals)
     mim.refresh_from_db()
     assert trials.retry(mim)
     trial = Match.objects.get(kind="trial")
     finish_one(trial)
-    mim.refresh_from_db()
-    assert mim.state == "ready"
+    assert state(mim) == "ready"
     finish_one(waiting, faulty={0: "crash"})
     for _ in range(2):
         play(mim, rivals, "crash")
-    mim.refresh_from_db()
-    assert mim.state == "ready", "expected the match from before the retry not to count"
+    assert state(mim) == "ready", "expected the match from before the retry not to count"
     play(mim, rivals, "crash")
-    mim.refresh_from_db()
-    assert mim.state == "set_aside"
+    assert state(mim) == "set_aside"
     assert mim.state_note == "It faulted in 3 of its last 3 rated matches: crash, crash, crash."
 
 
 def test_house_bots_play_on_and_the_operators_are_told_once(mim, rivals):
-    entrants = [{"version": mim}, {"version": rivals["careful"]}]
     for _ in range(4):
-        match = dispatch.create_match(kind="ranked", rules=CLASSIC, entrants=entrants, share="ladder:1")
-        finish_one(match, faulty={1: "crash"})
-    rivals["careful"].refresh_from_db()
-    assert rivals["careful"].state == "ready"
+        finish_one(create(mim, rivals), faulty={1: "crash"})
+    assert state(rivals["careful"]) == "ready"
     assert Finding.objects.filter(what="house_fault").count() == 1
     assert not SetAside.objects.exists()
 
 
 def test_a_version_that_took_workers_along_is_not_its_owners_to_retry(client, mim, ada):
     assert asides.set_aside(mim, SetAside.Why.WORKERS, match=None, of_last=2, before="ready")
-    mim.refresh_from_db()
-    assert (mim.state, told(ada)) == ("set_aside", 1)
+    assert (state(mim), told(ada)) == ("set_aside", 1)
     client.force_login(ada)
     assert "A version of one of your bots is set aside. <a" in client.get("/rules/").content.decode(), "no fault of its"
     assert trials.retry(mim) is False
-    mim.refresh_from_db()
-    assert mim.state == "set_aside"
+    assert state(mim) == "set_aside"
     assert trials.retry(mim, by_operator=True) is True
-    mim.refresh_from_db()
-    assert (mim.state, told(ada)) == ("trial", 0)
+    assert (state(mim), told(ada)) == ("trial", 0)
 
 
 def test_what_was_missed_is_found_by_the_sweep_once(mim, rivals, ada, monkeypatch):
     monkeypatch.setattr(asides, "review", lambda match: None)
-    for _ in range(3):
-        play(mim, rivals, "crash")
-    mim.refresh_from_db()
-    assert mim.state == "ready"
+    crash_three_times(mim, rivals)
+    assert state(mim) == "ready"
     assert (asides.sweep_asides(), asides.sweep_asides()) == (1, 0)
-    mim.refresh_from_db()
-    assert (mim.state, told(ada)) == ("set_aside", 1)
+    assert (state(mim), told(ada)) == ("set_aside", 1)
     assert Finding.objects.get().what == "set_aside"
 
 
 def test_the_sweep_mends_a_count_that_went_astray(mim, rivals, ada):
-    for _ in range(3):
-        play(mim, rivals, "crash")
+    crash_three_times(mim, rivals)
     assert told(ada) == 1
     Match.objects.all().delete()
     mim.delete()
@@ -201,12 +186,10 @@ def test_the_sweep_mends_a_count_that_went_astray(mim, rivals, ada):
 
 @commits
 def test_the_next_upload_deals_with_what_was_told(mim, rivals, ada):
-    for _ in range(3):
-        play(mim, rivals, "crash")
+    crash_three_times(mim, rivals)
     add_version(ada, bot=mim.bot, file_name="bot.py", data=b"# another\n")
     assert told(ada) == 0
-    mim.refresh_from_db()
-    assert mim.state == "set_aside"
+    assert state(mim) == "set_aside"
 
 
 # On pages
@@ -214,8 +197,7 @@ def test_the_next_upload_deals_with_what_was_told(mim, rivals, ada):
 
 @pytest.fixture
 def put_aside(mim, rivals):
-    for _ in range(3):
-        play(mim, rivals, "crash")
+    crash_three_times(mim, rivals)
     mim.refresh_from_db()
     return mim
 
@@ -253,12 +235,10 @@ def test_one_click_retries_and_one_leaves_it(client, put_aside, ada):
     client.force_login(ada)
     assert client.get(reverse("version_retry", args=[put_aside.bot.slug, 1])).status_code == 405
     assert client.post(reverse("version_leave", args=[put_aside.bot.slug, 1])).status_code == 302
-    put_aside.refresh_from_db()
-    assert (put_aside.state, told(ada)) == ("set_aside", 0)
+    assert (state(put_aside), told(ada)) == ("set_aside", 0)
     answer = client.post(reverse("version_retry", args=[put_aside.bot.slug, 1]), follow=True)
     assert "plays a new trial" in answer.content.decode()
-    put_aside.refresh_from_db()
-    assert put_aside.state == "trial" and Match.objects.filter(kind="trial").count() == 1
+    assert state(put_aside) == "trial" and Match.objects.filter(kind="trial").count() == 1
     again = client.post(reverse("version_retry", args=[put_aside.bot.slug, 1]), follow=True)
     assert "was not retried" in again.content.decode()
     assert Match.objects.filter(kind="trial").count() == 1
@@ -268,11 +248,7 @@ def test_one_click_retries_and_one_leaves_it(client, put_aside, ada):
 def test_nobody_else_retries_or_leaves_it(client, put_aside, make_user, name):
     address = reverse(name, args=[put_aside.bot.slug, 1])
     assert client.post(address).status_code == 302  # to log in
-    operator = make_user("operator")
-    operator.is_staff = operator.is_superuser = True
-    operator.save()
-    for other in (make_user("ben"), operator):
+    for other in (make_user("ben"), person("operator", is_staff=True, is_superuser=True)):
         client.force_login(other)
         assert client.post(address).status_code == 404
-    put_aside.refresh_from_db()
-    assert put_aside.state == "set_aside" and SetAside.objects.get(Q(version=put_aside)).is_open
+    assert state(put_aside) == "set_aside" and SetAside.objects.get(version=put_aside).is_open
