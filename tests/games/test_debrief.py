@@ -1,8 +1,6 @@
 """What an author sees of a match that has ended, and that nobody else does: on pages, as a download, by the API."""
 
 import io
-import subprocess
-import sys
 import zipfile
 
 import pytest
@@ -16,9 +14,10 @@ from games.live import game_now
 from games.models import Match, SeatLog
 from games.outcome import LOG_CHARS, joined_log
 from games.tracebacks import last_traceback
+from tests.games.reproducers import reproduce, unpack
 from tests.ladder.play import finish_one
 from tests.ladder.rows import make_bot
-from tests.people import uploaded
+from tests.people import person, uploaded
 
 pytestmark = pytest.mark.django_db
 SECRET = "thoughts of Mim"
@@ -95,9 +94,7 @@ def test_the_owner_alone_sees_it(client, mim, ada, ben, make_user, kind):
         else:
             text = answer.content.decode()
             assert SECRET in text and "what was seen" in text and "4.3" in text, name
-    operator = make_user("operator")
-    operator.is_staff = operator.is_superuser = True
-    operator.save()
+    operator = person("operator", is_staff=True, is_superuser=True)
     for other in (None, make_user("eve"), operator, ben):
         client.logout()
         if other:
@@ -188,10 +185,9 @@ def test_a_crash_in_the_sandbox_is_shown_with_its_line_and_happens_again_at_home
     assert all(0 < made["cpu_ms"] < 1000 for made in told["decisions"])
     address = reverse("reproducer", args=[seat.match.code, seat.seat])
     for turn in (told["fault"]["turn"], told["decisions"][0]["number"]):
-        packed = client.get(f"{address}?decision={turn}").content
-        zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
-        folder = tmp_path / f"soureh-{seat.match.code}-{turn}"
-        done = subprocess.run([sys.executable, "reproduce.py"], cwd=folder, capture_output=True, text=True, timeout=60)
+        folder = unpack(client.get(f"{address}?decision={turn}").content, tmp_path / str(turn))
+        assert folder.name == f"soureh-{seat.match.code}-{turn}"
+        done = reproduce(folder)
         assert done.returncode == 0, done.stdout + done.stderr
         assert (f"decision {turn}" in done.stdout) and ("KeyError" in done.stdout) == (turn == told["fault"]["turn"])
 
@@ -217,10 +213,7 @@ def test_at_a_table_times_and_starts_add_up_over_the_bots_turns(client, house, w
     assert [made.number for made in told.decisions] == sorted(costs.cpu_us) and costs.starts
     client.force_login(ada)
     address = reverse("reproducer", args=[match.code, player.seat])
-    packed = client.get(f"{address}?decision={told.decisions[-1].number}").content
-    zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
-    (folder,) = tmp_path.iterdir()
-    done = subprocess.run([sys.executable, "reproduce.py"], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = reproduce(unpack(client.get(f"{address}?decision={told.decisions[-1].number}").content, tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
 
 

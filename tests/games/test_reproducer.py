@@ -1,12 +1,7 @@
 """A reproducer holds what the bot was sent, to the letter, and does at home what the bot did in the match."""
 
-import io
 import json
 import re
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +12,7 @@ from games.referee import bot_files, play_match
 from games.reproducer.packing import make_case, pack_case
 from games.reproducer.reproduce import Fault, judge
 from tests.games.jobs import CAREFUL, LIMITS, finished_record, make_job, mischief
+from tests.games.reproducers import reproduce, unpack
 
 # Says in its log what it is sent, and now and then thinks for longer than is free.
 ECHO = """
@@ -42,14 +38,6 @@ def times_of(doc, outcome, seat, *, limits=LIMITS, first=1):
     found = times.gather(movers, outcome["cpu_us"], first=first, limits=limits.to_json()).get(seat, times.Times())
     found.starts = [outcome["starts"][seat]]
     return times.unpack(times.pack(found))
-
-
-def run(tmp_path: Path, packed: bytes, *options: str, typed: str = "") -> subprocess.CompletedProcess:
-    """Unpack a reproducer and run it as its README says."""
-    zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
-    (folder,) = tmp_path.iterdir()
-    command = [sys.executable, "reproduce.py", *options]
-    return subprocess.run(command, cwd=folder, input=typed, capture_output=True, text=True, timeout=60)
 
 
 def zip_of(case, sources, job, seat, seen=""):
@@ -121,7 +109,7 @@ def test_a_fault_happens_again_at_home(tmp_path, kind, body, shown):
     assert fault["kind"] == kind and fault["ms"] >= 0
     doc = finished_record(job, outcome)
     case = make_case(doc, 1, fault["turn"], times_of(doc, outcome, 1))
-    done = run(tmp_path, zip_of(case, sources, job, 1, fault["private"]))
+    done = reproduce(unpack(zip_of(case, sources, job, 1, fault["private"]), tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "The same as recorded." in done.stdout and "without a sandbox" in done.stdout
     assert f"here       fault {kind}" in done.stdout and shown in done.stdout
@@ -139,8 +127,8 @@ def test_the_debugger_opens_where_the_bot_fails_or_asks_for_it(tmp_path, body):
     (fault,) = outcome["faults"]
     doc = finished_record(job, outcome)
     case = make_case(doc, 1, fault["turn"], times_of(doc, outcome, 1))
-    packed = zip_of(case, sources, job, 1, fault["private"])
-    done = run(tmp_path, packed, "--debug", typed="p hint, turn.id\nq\n")
+    folder = unpack(zip_of(case, sources, job, 1, fault["private"]), tmp_path)
+    done = reproduce(folder, "--debug", typed="p hint, turn.id\nq\n")
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"(42, {fault['turn']})" in done.stdout, done.stdout + done.stderr
 
@@ -151,7 +139,7 @@ def test_a_bot_that_does_not_start_does_not_start_at_home(tmp_path):
     doc = finished_record(job, outcome)
     case = make_case(doc, 0, 0, times_of(doc, outcome, 0))
     assert [line["type"] for line in case.lines] == ["hello"]
-    done = run(tmp_path, zip_of(case, sources, job, 0))
+    done = reproduce(unpack(zip_of(case, sources, job, 0), tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "fault crash: exited with status 1: no" in done.stdout
 
@@ -163,15 +151,16 @@ def test_a_sound_decision_gives_the_recorded_move_and_a_mended_bot_another(tmp_p
     turn = next(n for n, frame in enumerate(record.frames(doc)[0]) if frame["seat"] == 0 and n > 6)
     case = make_case(doc, 0, turn, times_of(doc, outcome, 0))
     assert case.expected == {"move": outcome["moves"][turn - 1]}
-    done = run(tmp_path, zip_of(case, sources, job, 0))
+    folder = unpack(zip_of(case, sources, job, 0), tmp_path)
+    assert folder.name == "reproducer"
+    done = reproduce(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"here       {case.expected['move']}" in done.stdout and "differs" not in done.stdout
-    folder = tmp_path / "reproducer"
     mended = RANDOM.replace(
         b"turn.rng.choice(turn.legal)", b"next(m for m in turn.legal if m != %r)" % case.expected["move"]
     )
     (folder / "bot" / "bot.py").write_bytes(mended)
-    done = subprocess.run([sys.executable, "reproduce.py"], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = reproduce(folder)
     assert done.returncode == 1 and "Not the same as recorded." in done.stdout
 
 
