@@ -35,6 +35,7 @@ from bots.sandbox import require
 from games.arena import Bot, Series, load_bot, play_fixture
 from games.engine import Feed, Game, Rules, record
 from games.referee import Job, Match
+from tests.live import descendants
 
 QUICK = """
 import json, sys
@@ -293,7 +294,7 @@ def starts(rounds: int) -> None:
 
 def memory() -> None:
     """Print what bots hold that allocate nothing themselves, the jail about them included."""
-    before = descendants()
+    before = set(descendants(os.getpid()))
     with ExitStack() as stack:
         bots = [
             stack.enter_context(BotProcess({"bot.py": QUICK.encode()}, limits=Limits(memory_mb=256)))
@@ -302,7 +303,7 @@ def memory() -> None:
         for bot in bots:
             bot.start({"type": "hello"})
         held = dict.fromkeys(("Pss", "Private_Clean", "Private_Dirty"), 0)
-        processes = descendants() - before
+        processes = set(descendants(os.getpid())) - before
         for pid in processes:
             for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
                 key, _, rest = line.partition(":")
@@ -313,18 +314,6 @@ def memory() -> None:
         f"{ALIVE} bots alive, each         {each['Pss']:8.1f} MB (PSS, {len(processes)} processes), "
         f"{each['Private_Clean'] + each['Private_Dirty']:.1f} private, limit 25"
     )
-
-
-def descendants() -> set[int]:
-    """Return the processes that descend from this one."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-    found = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - {os.getpid()}
 
 
 def house_games(rounds: int) -> None:

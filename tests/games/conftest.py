@@ -20,7 +20,7 @@ from games.seed import seed_house_bots
 def _same_cards_in_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Deal a test's matches from seeds in order: a bot that calls in its first turns would end a short game early."""
     numbers = count()
-    monkeypatch.setattr("games.matches.draw_seed", lambda: bytes(range(32))[:-1] + bytes([31 + next(numbers)]))
+    monkeypatch.setattr("games.matches.draw_seed", lambda: bytes([*range(31), 31 + next(numbers)]))
 
 
 class Office:

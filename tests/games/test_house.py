@@ -57,10 +57,7 @@ def test_the_house_is_these_five():
 def test_bots_finish_games_of_every_preset_with_legal_moves(name, preset, options):
     # A common hand costs few points, and sage thinks long.
     rules = Rules.preset(preset, target=15 if (name, preset) == ("sage", "common") else 50, **options)
-    chooses = [choose_of(name), house("careful"), choose_of(name)]
-    if name == "sage":
-        for choose in (chooses[0], chooses[2]):
-            choose.__globals__.update(SEARCH=((99, 1),))
+    chooses = [unhurried(name, ((99, 1),)), house("careful"), unhurried(name, ((99, 1),))]
     # The engine refuses an illegal move with an exception.
     game = play_game(rules, chooses, f"{name} {preset}")
     assert game.result.how == rules.end

@@ -11,18 +11,14 @@ from tests.games.kit_tables import house, play_game
 
 IDLE = "idle"
 TABLES = [
+    pytest.param("classic", {}, ["careful", "spoiler", "counter", "careful"], {"proved", "disproved"}, id="calls"),
     pytest.param(
-        {"preset": "classic"}, ["careful", "spoiler", "counter", "careful"], {"proved", "disproved"}, id="calls"
-    ),
-    pytest.param(
-        {"preset": "classic", "caller_shield": None},
-        ["spoiler", "careful", "spoiler", "counter"],
-        {"proved", "lapses"},
+        *("classic", {"caller_shield": None}, ["spoiler", "careful", "spoiler", "counter"], {"proved", "lapses"}),
         id="no-shield",
     ),
-    pytest.param({"preset": "common"}, ["random"] * 3, {"disproved", "lapses", "lasting"}, id="bluffs"),
-    pytest.param({"preset": "classic"}, [IDLE, "careful", IDLE, "random"], {"lasting"}, id="reshuffles"),
-    pytest.param({"preset": "classic", "end": "elimination"}, ["careful"] * 3, {"proved"}, id="elimination"),
+    pytest.param("common", {}, ["random"] * 3, {"disproved", "lapses", "lasting"}, id="bluffs"),
+    pytest.param("classic", {}, [IDLE, "careful", IDLE, "random"], {"lasting"}, id="reshuffles"),
+    pytest.param("classic", {"end": "elimination"}, ["careful"] * 3, {"proved"}, id="elimination"),
 ]
 
 
@@ -34,9 +30,8 @@ def bots(names):
     return [idle if name == IDLE else house(name) for name in names]
 
 
-def others_down(game, turn):
-    """Return what really lies face-down at the others' seats, by seat and slot."""
-    down = game.view(turn.seat, revealed=True)["down"]
+def others_down(turn, down):
+    """Return of all face-down cards those at the others' seats, by seat and slot."""
     return {(seat, slot): down[seat][slot] for seat in turn.opponents for slot in soureh_bot.SLOTS}
 
 
@@ -58,8 +53,8 @@ def fits(turn, cards):
     return True
 
 
-@pytest.mark.parametrize(("options", "names", "expected"), TABLES)
-def test_a_sample_and_the_truth_agree_with_what_was_seen(options, names, expected):
+@pytest.mark.parametrize(("preset", "options", "names", "expected"), TABLES)
+def test_a_sample_and_the_truth_agree_with_what_was_seen(preset, options, names, expected):
     rng = Random(5)
     met = set()
 
@@ -70,10 +65,10 @@ def test_a_sample_and_the_truth_agree_with_what_was_seen(options, names, expecte
         met.update(key for key in ("lapses", "lasting") if getattr(hand, key))
         met.update(key for key in ("proved", "disproved") if any(map(any, getattr(hand, key))))
         # What the seat holds for certain is true.
-        assert fits(turn, others_down(game, turn))
+        assert fits(turn, others_down(turn, game.view(turn.seat, revealed=True)["down"]))
         for trust in (0.0, 0.9):
             sample = turn.sample(rng, trust=trust)
-            cards = {(seat, slot): sample.down[seat][slot] for seat in turn.opponents for slot in soureh_bot.SLOTS}
+            cards = others_down(turn, sample.down)
             assert fits(turn, cards)
             assert sample.down[turn.seat] == turn.down
             assert [len(down) for down in sample.down] == [len(up) for up in turn.up]
@@ -81,8 +76,7 @@ def test_a_sample_and_the_truth_agree_with_what_was_seen(options, names, expecte
             dealt = Counter([*cards.values(), *sample.stock, *sample.hidden])
             assert dict.fromkeys(soureh_bot.DECK, 0) | dealt == turn.unseen()
 
-    rules = Rules.preset(options["preset"], target=60, **{key: options[key] for key in options if key != "preset"})
-    play_game(rules, bots(names), "samples", watch=watch)
+    play_game(Rules.preset(preset, target=60, **options), bots(names), "samples", watch=watch)
     assert expected <= met
 
 

@@ -25,46 +25,39 @@ from games.playing import Records, RecordsError, Tally, tell_report
 from games.sequential import Duel
 
 ROOT = Path(__file__).parents[2]
+EXAMPLE = (ROOT / "docs" / "example_bot.py").read_bytes()
+PLAY = [sys.executable, "manage.py", "play"]
 # Neither answers, and neither may be asked.
 UNREACHABLE = {"DATABASE_URL": "postgres://nobody@127.0.0.1:9/none", "REDIS_URL": "redis://127.0.0.1:9/0"}
 
 
 @pytest.fixture
-def play(tmp_path):
+def shell(tmp_path):
+    """Where the command is given."""
+    return {"cwd": ROOT, "env": {**os.environ, **UNREACHABLE, "SOUREH_VAR": str(tmp_path / "var")}}
+
+
+@pytest.fixture
+def play(shell):
     """Run `manage.py play` as one would from a shell, and return how it ended."""
 
-    def run(*arguments, **options):
-        return subprocess.run(
-            [sys.executable, "manage.py", "play", *map(str, arguments)],
-            cwd=ROOT,
-            env={**os.environ, **UNREACHABLE, "SOUREH_VAR": str(tmp_path / "var")},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            **options,
-        )
+    def run(*arguments):
+        command = [*PLAY, *map(str, arguments)]
+        return subprocess.run(command, **shell, capture_output=True, text=True, timeout=120)
 
     return run
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(shell):
     """Start `manage.py play` in a session of its own, so that all it started can be found."""
     started = []
 
     def begin(*arguments):
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "manage.py", "play", *map(str, arguments)],
-                cwd=ROOT,
-                env={**os.environ, **UNREACHABLE, "SOUREH_VAR": str(tmp_path / "var")},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
-        )
-        return started[-1]
+        command, pipe = [*PLAY, *map(str, arguments)], subprocess.PIPE
+        process = subprocess.Popen(command, **shell, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+        started.append(process)
+        return process
 
     yield begin
     for process in started:
@@ -171,12 +164,11 @@ def test_play_prints_a_table_for_people(play):
     assert ended.stderr == ""
 
 
-def test_a_terminal_gets_a_progress_bar(play):
+def test_a_terminal_gets_a_progress_bar(shell):
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
-    command = [sys.executable, "manage.py", "play", "house:careful", "house:careful", "--games", "3", "--json"]
-    command += ["--set", "target=30"]
-    ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs, timeout=120)
+    command = [*PLAY, "house:careful", "house:careful", "--games", "3", "--json", "--set", "target=30"]
+    ended = subprocess.run(command, **shell, stdout=subprocess.PIPE, stderr=theirs, timeout=120)
     os.close(theirs)
     shown = read_all(ours)
     os.close(ours)
@@ -267,7 +259,7 @@ def test_other_presets_are_played_by_all_house_bots(play, tmp_path, preset):
     assert {document["rules"]["picks"] for document in records_of(records)} == {"player"}
 
 
-FILES = {"broken": "broken.py", "text": "bot.txt", "good": "good.py"}
+FILES = {"BROKEN": "broken.py", "TEXT": "bot.txt", "GOOD": "good.py"}
 USAGE = [
     pytest.param(["house:careful"], "expected 2 to 4 bots: 1", id="one_bot"),
     pytest.param(["house:careful"] * 5, "expected 2 to 4 bots: 5", id="five_bots"),
@@ -303,14 +295,14 @@ USAGE = [
 def test_usage_errors_say_what_is_allowed(tmp_path, arguments, message):
     (tmp_path / "broken.py").write_text("import soureh_bot\ndef choose(turn:\n    pass\n")
     (tmp_path / "bot.txt").write_text("hello\n")
-    (tmp_path / "good.py").write_bytes((ROOT / "docs" / "example_bot.py").read_bytes())
-    named = {name.upper(): str(tmp_path / file) for name, file in FILES.items()}
+    (tmp_path / "good.py").write_bytes(EXAMPLE)
+    named = {name: str(tmp_path / file) for name, file in FILES.items()}
     with pytest.raises(CommandError) as refused:
         call_command("play", *(named.get(argument, argument) for argument in arguments))
     # What argparse refuses ends with 2 on the shell alone: see below.
     assert refused.value.returncode == (1 if "invalid" in str(refused.value) else 2)
     assert message in str(refused.value)
-    assert (tmp_path / "good.py").read_bytes() == (ROOT / "docs" / "example_bot.py").read_bytes()
+    assert (tmp_path / "good.py").read_bytes() == EXAMPLE
 
 
 @pytest.mark.parametrize(
@@ -329,7 +321,7 @@ def test_usage_errors_end_with_2_on_the_shell(play, more, message):
     assert ended.stdout == ""
 
 
-def test_without_a_sandbox_it_ends_with_2_and_the_reason(play, tmp_path):
+def test_without_a_sandbox_it_ends_with_2_and_the_reason(shell):
     program = (
         "import bots.sandbox.launcher as launcher, sys\n"
         "launcher.bwrap_path = lambda: '/no/such/bwrap'\n"
@@ -338,14 +330,8 @@ def test_without_a_sandbox_it_ends_with_2_and_the_reason(play, tmp_path):
         "sys.argv[1:] = ['play', 'house:careful', 'house:careful', '--games', '1']\n"
         "exec(open('manage.py').read())\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={**os.environ, "SOUREH_VAR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, **shell, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 2
     assert "/no/such/bwrap" in ended.stderr and "Traceback" not in ended.stderr
 
@@ -411,20 +397,18 @@ def test_a_reader_who_goes_away_is_no_failure_of_ours(start):
     assert "Traceback" not in playing.stderr.read()
 
 
-def test_closed_standard_streams_are_no_hindrance(tmp_path):
+def test_closed_standard_streams_are_no_hindrance(shell, tmp_path):
     records = tmp_path / "r.jsonl"
-    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "manage.py", "play"]
-    asked = ["house:careful", "house:careful", "--games", "1", "--set", "target=30", "--records", str(records)]
-    environment = {**os.environ, "SOUREH_VAR": str(tmp_path / "var")}
-    assert subprocess.run([*command, *asked], cwd=ROOT, env=environment, timeout=120).returncode == 0
+    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *PLAY, "house:careful", "house:careful"]
+    command += ["--games", "1", "--set", "target=30", "--records", str(records)]
+    assert subprocess.run(command, **shell, timeout=120).returncode == 0
     assert len(records_of(records)) == 1
 
 
 def test_names_that_act_are_shown_and_sent_as_escapes(play, tmp_path):
-    good = (ROOT / "docs" / "example_bot.py").read_bytes()
     names = [b"\x1b[2J\xe2\x80\xae.py", b"\xff.py", "牌é.py".encode()]
     for name in names:
-        (tmp_path / os.fsdecode(name)).write_bytes(good)
+        (tmp_path / os.fsdecode(name)).write_bytes(EXAMPLE)
     records = tmp_path / "r.jsonl"
     ended = play(
         *(tmp_path / os.fsdecode(name) for name in names),
