@@ -18,7 +18,8 @@ class Match(models.Model):
     """One game from the first card to the last, whoever plays it and however often it had to be started.
 
     `state` moves only by the conditional updates in dispatch, tables and finish:
-    waiting -> queued -> playing -> (showing ->) finished | void; a human table is open -> playing -> finished | void.
+    waiting -> queued -> playing -> (sealed ->) (showing ->) finished | void; a human table is
+    open -> playing -> finished | void.
     """
 
     class Kind(models.TextChoices):
@@ -32,10 +33,11 @@ class Match(models.Model):
         OPEN = "open", _("open")  # a human table before its first card
         PLAYING = "playing", _("playing")
         SHOWING = "showing", _("on show")  # played; the record is released decision by decision
+        SEALED = "sealed", _("sealed")  # played; the others of its duplicate set are not all
         FINISHED = "finished", _("finished")
         VOID = "void", _("void")
 
-    UNFINISHED = (State.WAITING, State.QUEUED, State.OPEN, State.PLAYING, State.SHOWING)
+    UNFINISHED = (State.WAITING, State.QUEUED, State.OPEN, State.PLAYING, State.SHOWING, State.SEALED)
 
     code = models.CharField(max_length=16, unique=True, default=new_code, editable=False)
     kind = models.CharField(max_length=8, choices=Kind.choices)
@@ -46,6 +48,11 @@ class Match(models.Model):
     server_seed = models.BinaryField(max_length=32)  # secret until the match has ended
     commitment = models.CharField(max_length=64)
     player_seeds = models.JSONField(default=list)
+    # Bots' clocks and memory where they are not the usual ones, as `Limits.from_json` takes them, and people's:
+    # person_move_s, person_bank_s.
+    limits = models.JSONField(default=dict)
+    # Matches of one duplicate set have it in common; their records stay sealed until the last has ended.
+    duplicates = models.CharField(max_length=16, blank=True)
     # Whose fair share of the workers this match takes, e.g. "ladder:3" or "owner:17".
     share = models.CharField(max_length=40, blank=True)
 
@@ -79,6 +86,7 @@ class Match(models.Model):
         indexes = [
             models.Index(fields=["state", "kind", "id"], name="games_match_state"),
             models.Index(fields=["-finished_at", "-id"], name="games_match_finished"),
+            models.Index(fields=["duplicates"], condition=~models.Q(duplicates=""), name="games_match_duplicates"),
         ]
 
     def __str__(self) -> str:

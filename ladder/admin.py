@@ -42,16 +42,16 @@ class LadderForm(forms.ModelForm[Ladder]):
     class Meta:
         model = Ladder
         fields = (
-            "name", "slug", "about", "is_open", "round_s", "has_showcase", "seats", "rules", *REPLAYED_WITH,
+            "name", "slug", "about", "state", "round_s", "has_showcase", "seats", "rules", *REPLAYED_WITH,
         )  # fmt: skip
 
 
 @admin.register(Ladder)
 class LadderAdmin(admin.ModelAdmin[Ladder]):
     form = LadderForm
-    list_display = ("name", "seats", "is_open", "round_s", "next_round_at", "rounds", "rated")
-    list_editable = ("is_open", "round_s")
-    list_filter = ("is_open", "seats")
+    list_display = ("name", "seats", "state", "round_s", "next_round_at", "rounds", "rated")
+    list_editable = ("round_s",)
+    list_filter = ("state", "seats")
     prepopulated_fields = {"slug": ("name",)}
     actions = ("hold_rounds",)
 
@@ -98,7 +98,7 @@ class EntryAdmin(admin.ModelAdmin[Entry]):
         if change:
             obj.save(update_fields=["state"])
             return
-        obj.rating = obj.ladder.initial_rating
+        obj.seed_rating = obj.rating = obj.ladder.initial_rating
         obj.save()
 
     def has_delete_permission(self, request: HttpRequest, obj: Entry | None = None) -> bool:

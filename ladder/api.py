@@ -26,7 +26,7 @@ from ladder.standings import standings
 class LadderSerializer(serializers.ModelSerializer[Ladder]):
     class Meta:
         model = Ladder
-        fields = ["slug", "name", "about", "rules", "seats", "is_open", "round_s", "next_round_at", "rounds", "rated"]
+        fields = ["slug", "name", "about", "rules", "seats", "state", "round_s", "next_round_at", "rounds", "rated"]
         read_only_fields = fields
 
 

@@ -92,7 +92,7 @@ def _standing_entries() -> Prefetch[str, QuerySet[Entry], str]:
 def _free_ladders(found: Bot, entries: Sequence[Entry]) -> list[Ladder]:
     """Return the open ladders that the bot could enter, or come back to."""
     taken = [entry.ladder_id for entry in entries if entry.state != Entry.State.WITHDRAWN]
-    return list(Ladder.objects.filter(is_open=True).exclude(pk__in=taken))
+    return list(Ladder.objects.filter(state__in=Ladder.GOING_ON).exclude(pk__in=taken))
 
 
 def _entry_rows(entries: Sequence[Entry]) -> list[dict[str, Any]]:

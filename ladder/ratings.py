@@ -192,6 +192,7 @@ def _figures(entry: Entry) -> Figures:
 
 def _change(entry: Entry, pairing: Pairing, number: int, line: Line) -> RatingChange:
     return RatingChange(
+        ladder_id=pairing.ladder_id,
         entry=entry,
         pairing=pairing,
         number=number,
@@ -206,7 +207,7 @@ def _change(entry: Entry, pairing: Pairing, number: int, line: Line) -> RatingCh
 def _differences(ladder: Ladder) -> Iterator[Difference]:
     """Replay the log of a locked ladder and yield what does not hold, in the order of the log."""
     entries = {entry.pk: entry for entry in ladder.entries.select_related("bot", "user")}
-    standing = dict.fromkeys(entries, Figures(rating=ladder.initial_rating))
+    standing = {pk: Figures(rating=entry.seed_rating) for pk, entry in entries.items()}
     number = 0
     for pairing in _log(ladder):
         number += 1

@@ -42,7 +42,9 @@ def enter(bot: Bot, ladder: Ladder) -> Entry:
     """Enter `bot` without asking whose it is. NotRegistered if it is in the ladder already."""
     try:
         with transaction.atomic():
-            entry = Entry.objects.create(ladder=ladder, bot=bot, rating=ladder.initial_rating)
+            entry = Entry.objects.create(
+                ladder=ladder, bot=bot, seed_rating=ladder.initial_rating, rating=ladder.initial_rating
+            )
     except IntegrityError:
         entry = Entry.objects.get(ladder=ladder, bot=bot)
         if not _move(entry, (Entry.State.WITHDRAWN,), Entry.State.ACTIVE):

@@ -55,7 +55,7 @@ def hold_due(ladder_id: int) -> bool:
         return False
     with transaction.atomic():
         after = next_due(ladder.next_round_at, round_s=ladder.round_s, now=now)
-        claimed = Ladder.objects.filter(pk=ladder_id, is_open=True, next_round_at=ladder.next_round_at)
+        claimed = Ladder.objects.filter(pk=ladder_id, state=Ladder.State.RUNNING, next_round_at=ladder.next_round_at)
         if claimed.update(next_round_at=after) != 1:
             return False
         return hold_round(ladder_id) is not None
@@ -99,12 +99,12 @@ def next_due(seen: datetime | None, *, round_s: int, now: datetime) -> datetime:
 
 
 def _is_due(now: datetime) -> Q:
-    return Q(Q(next_round_at=None) | Q(next_round_at__lte=now), is_open=True)
+    return Q(Q(next_round_at=None) | Q(next_round_at__lte=now), state=Ladder.State.RUNNING)
 
 
 def _check_ready(ladder: Ladder) -> None:
-    if not ladder.is_open:
-        raise NotHeld(_("This ladder is closed."))
+    if ladder.state != Ladder.State.RUNNING:
+        raise NotHeld(_("This ladder is %(state)s.") % {"state": ladder.get_state_display()})
     waiting = Match.objects.filter(paired__pairing__ladder=ladder, paired__pairing__state=Pairing.State.PLAYING)
     if count := waiting.filter(state__in=QUEUED).count():
         text = ngettext(

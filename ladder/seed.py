@@ -43,6 +43,9 @@ def seed_ladders() -> None:
         missing = Bot.objects.filter(owner=None).exclude(pk__in=entered)
         if seats < 4:
             missing = missing.exclude(name__in=FULL_TABLES_ONLY)
-        Entry.objects.bulk_create(Entry(ladder=ladder, bot=bot, rating=ladder.initial_rating) for bot in missing)
+        Entry.objects.bulk_create(
+            Entry(ladder=ladder, bot=bot, seed_rating=ladder.initial_rating, rating=ladder.initial_rating)
+            for bot in missing
+        )
         if is_new:
             logger.info("seeded ladder=%s", slug)

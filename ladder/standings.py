@@ -23,7 +23,7 @@ def standings(ladder: Ladder, *, viewer: Any = None, page: int = 1, shown: int |
     """
     then = RatingChange.objects.filter(entry=OuterRef("pk"), nth=Greatest(OuterRef("pairings") - (LAST - 1), Value(1)))
     entries = (
-        ladder.entries.exclude(state=Entry.State.WITHDRAWN)
+        ladder.entries.exclude(state__in=Entry.GONE)
         .select_related("bot__owner", "user")
         .annotate(
             rank=Window(Rank(), order_by=F("rating").desc()),
@@ -42,7 +42,7 @@ def standings(ladder: Ladder, *, viewer: Any = None, page: int = 1, shown: int |
 
 def leaders(count: int = 3) -> dict[int, list[Entry]]:
     """Return by ladder its first entries with at least one rated pairing. One query."""
-    entries = Entry.objects.filter(ladder__is_open=True, pairings__gt=0).exclude(state=Entry.State.WITHDRAWN)
+    entries = Entry.objects.filter(ladder__state__in=Ladder.GOING_ON, pairings__gt=0).exclude(state__in=Entry.GONE)
     ranked = entries.annotate(
         rank=Window(Rank(), partition_by=F("ladder"), order_by=F("rating").desc()),
     )

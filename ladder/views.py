@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, When
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -62,7 +62,7 @@ def ladder_list(request: HttpRequest) -> HttpResponse:
 def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     """Standings, the next round, what is being played and what has been; the reader's own bots."""
     counted = Ladder.objects.annotate(
-        standing_count=Count("entries", filter=~Q(entries__state=Entry.State.WITHDRAWN)),
+        standing_count=Count("entries", filter=~Q(entries__state__in=Entry.GONE)),
         active_count=Count("entries", filter=Q(entries__state=Entry.State.ACTIVE)),
     )
     found = counted.filter(slug=slug).first()
@@ -147,10 +147,12 @@ def _on_show() -> Match | None:
 def _ladder_cards(*, only_open: bool = True) -> list[dict[str, Any]]:
     """Return the ladders, each with its leaders and how many stand in it. Two queries."""
     first = leaders()
-    standing = ~Q(entries__state=Entry.State.WITHDRAWN)
-    ladders = Ladder.objects.annotate(entry_count=Count("entries", filter=standing)).order_by("-is_open", "pk")
+    standing = ~Q(entries__state__in=Entry.GONE)
+    ladders = Ladder.objects.annotate(entry_count=Count("entries", filter=standing)).order_by(
+        Case(When(state__in=Ladder.GOING_ON, then=0), default=1), "pk"
+    )
     if only_open:
-        ladders = ladders.filter(is_open=True)
+        ladders = ladders.filter(state__in=Ladder.GOING_ON)
     return [{"ladder": one, "leaders": first.get(one.pk, [])} for one in ladders]
 
 

@@ -440,7 +440,7 @@ def test_entry_is_registered_paused_resumed_and_withdrawn(ada: Any) -> None:
 @pytest.mark.parametrize(
     ("prepare", "told"),
     [
-        (lambda: Ladder.objects.update(is_open=False), "closed"),
+        (lambda: Ladder.objects.update(state="closed"), "closed"),
         (lambda: BotVersion.objects.update(state="trial"), "still to play its trial"),
         (lambda: BotVersion.objects.update(state="failed"), "did not pass its trial"),
     ],

@@ -45,6 +45,7 @@ def make_ladder(*, seats: int = 2, name: str = "", **fields) -> Ladder:
 def make_entries(ladder: Ladder, count: int, *, owner=None, **fields) -> list[Entry]:
     """Enter `count` new bots, all of one owner or of the house."""
     fields.setdefault("rating", ladder.initial_rating)
+    fields.setdefault("seed_rating", fields["rating"])
     return [Entry.objects.create(ladder=ladder, bot=make_bot(owner), **fields) for _ in range(count)]
 
 
@@ -125,8 +126,8 @@ def make_history(ladder: Ladder, entries: list[Entry], count: int) -> None:
             nth[one.pk] += 1
             changes.append(
                 RatingChange(
-                    entry=one, pairing=pairing, number=pairing.number, nth=nth[one.pk], place=i + 1, k=20.0,
-                    before=1500.0, after=1510.0 if i == 0 else 1490.0,
+                    ladder=ladder, number=pairing.number, entry=one, pairing=pairing, nth=nth[one.pk], place=i + 1,
+                    k=20.0, before=1500.0, after=1510.0 if i == 0 else 1490.0,
                 )
             )  # fmt: skip
     RatingChange.objects.bulk_create(changes)

@@ -604,7 +604,7 @@ def test_admin_holds_a_round_now_and_says_when_it_cannot(operator: Client) -> No
 
 
 NEW_LADDER = {
-    "name": "Odd", "slug": "odd", "seats": 2, "round_s": 60,
+    "name": "Odd", "slug": "odd", "state": "running", "seats": 2, "round_s": 60,
     "initial_rating": 1500, "k_new": 40, "k_settled": 20, "settled_after": 30,
 }  # fmt: skip
 

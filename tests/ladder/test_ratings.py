@@ -230,7 +230,7 @@ def add_row(ladder: Ladder) -> None:
     outsider = make_entries(ladder, 1)[0]
     row = RatingChange.objects.filter(number=7).first()
     RatingChange.objects.create(
-        entry=outsider, pairing=row.pairing, number=7, nth=1, place=1, k=40, before=1500, after=1600
+        ladder=ladder, entry=outsider, pairing=row.pairing, number=7, nth=1, place=1, k=40, before=1500, after=1600
     )
 
 
@@ -238,7 +238,7 @@ def stray_row(ladder: Ladder) -> None:
     outsider = make_entries(ladder, 1)[0]
     pairing = Pairing.objects.create(ladder=ladder, round=ladder.held_rounds.first())
     RatingChange.objects.create(
-        entry=outsider, pairing=pairing, number=0, nth=1, place=1, k=40, before=1500, after=1600
+        ladder=ladder, entry=outsider, pairing=pairing, number=0, nth=1, place=1, k=40, before=1500, after=1600
     )
 
 

@@ -42,7 +42,7 @@ def test_register_refuses_a_bot_that_may_not_play_and_says_why(owner, state, sen
 
 def test_register_refuses_a_closed_ladder(owner) -> None:
     with pytest.raises(NotRegistered, match="is closed"):
-        register(owner, make_bot(owner), make_ladder(is_open=False))
+        register(owner, make_bot(owner), make_ladder(state="closed"))
 
 
 def test_register_refuses_a_second_entry(owner) -> None:
@@ -148,11 +148,11 @@ def test_seed_again_changes_nothing_and_enters_a_new_house_bot_only() -> None:
     make_bot()
     seed_ladders()
     ladder = Ladder.objects.get(slug="classic-for-two")
-    Ladder.objects.filter(pk=ladder.pk).update(round_s=5, name="Our own name", is_open=False)
+    Ladder.objects.filter(pk=ladder.pk).update(round_s=5, name="Our own name", state="closed")
     Entry.objects.filter(ladder=ladder).update(state="paused", rating=1601.5)
     seed_ladders()
     ladder.refresh_from_db()
-    assert (ladder.round_s, ladder.name, ladder.is_open) == (5, "Our own name", False)
+    assert (ladder.round_s, ladder.name, ladder.state) == (5, "Our own name", "closed")
     assert list(ladder.entries.values_list("state", "rating")) == [("paused", 1601.5)]
     make_bot()
     seed_ladders()

@@ -69,7 +69,7 @@ def test_tick_holds_one_round_for_many_missed_ones() -> None:
 
 
 def test_tick_leaves_closed_and_later_ladders() -> None:
-    make_entries(make_ladder(is_open=False), 2)
+    make_entries(make_ladder(state="closed"), 2)
     make_entries(make_ladder(next_round_at=timezone.now() + timedelta(seconds=5)), 2)
     assert tick() == 0 and not Round.objects.exists()
 
@@ -162,7 +162,7 @@ def test_hold_round_never_brings_one_owners_entries_together() -> None:
 
 
 def test_hold_round_refuses_a_closed_ladder() -> None:
-    ladder = make_ladder(is_open=False)
+    ladder = make_ladder(state="closed")
     make_entries(ladder, 2)
     with pytest.raises(NotHeld, match="closed"):
         try_round(ladder.pk)
