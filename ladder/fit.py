@@ -132,7 +132,7 @@ class Log:
     ) -> Log:
         """Return the log of pairings whose entries stand one after the other; `lengths` says how many each has."""
         sizes = np.asarray(lengths, dtype=np.int64)
-        if sizes.size and not (MIN_ENTRIES <= sizes.min() and sizes.max() <= MAX_ENTRIES):
+        if sizes.size and not (sizes.min() >= MIN_ENTRIES and sizes.max() <= MAX_ENTRIES):
             raise ValueError(f"expected 2 to 4 entries in each pairing: {sizes.min()} to {sizes.max()}")
         filled = np.arange(MAX_ENTRIES) < sizes[:, None]
         columns = []
@@ -316,6 +316,17 @@ class _Choices(NamedTuple):
     seats: Ints  # among the ten effects
     chosen: Ints  # the set, as an index of the sets of this size
     weights: Floats
+
+    def part(self, rows: slice) -> _Choices:
+        return _Choices(
+            self.size,
+            self.pattern[rows],
+            self.position[rows],
+            self.nodes[rows],
+            self.seats[rows],
+            self.chosen[rows],
+            self.weights[rows],
+        )
 
 
 class _Sets(NamedTuple):
@@ -600,7 +611,7 @@ class _Sums:
 
 
 def _shares(choices: _Choices, strengths: Floats, seats: Floats, ties: Floats) -> tuple[Floats, Floats]:
-    """Return how likely each set was to be chosen (choices, sets), and the logarithm for the one that was (choices,)."""
+    """Return how likely each set was, shape (choices, sets), and the logarithm for the one chosen, (choices,)."""
     sets, size = SETS[choices.size], choices.size
     at_table = strengths[choices.nodes] + seats[choices.seats]
     # Only differences matter; this keeps the exponentials in range.
@@ -683,8 +694,7 @@ def _choices(patterns: _Patterns) -> Iterator[_Choices]:
 
 def _split(choices: _Choices) -> Iterator[_Choices]:
     for start in range(0, len(choices.pattern), CHUNK):
-        part = slice(start, start + CHUNK)
-        yield _Choices(choices.size, *(column[part] for column in choices[1:]))
+        yield choices.part(slice(start, start + CHUNK))
 
 
 def _bands(strengths: Floats, spread: Floats) -> Ints:
