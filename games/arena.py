@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from bots.process import Limits, SandboxError
 from bots.uploads import UploadError, check_upload
 from games.comparison import Score
+from games.duplicates import rotated
 from games.engine import Rules, record
 from games.referee import Match
 
@@ -133,9 +134,8 @@ class Series:
         return self._fixture(number, number, tuple(range(len(self.bots))), "draw")
 
     def _rotated(self, index: int) -> Fixture:
-        seats = len(self.bots)
-        set_index, rotation = divmod(index, seats)
-        at_seat = tuple((seat - rotation) % seats for seat in range(seats))
+        set_index, rotation = divmod(index, len(self.bots))
+        at_seat = tuple(rotated(range(len(self.bots)), rotation))
         return self._fixture(index + 1, set_index + 1, at_seat, "fixed")
 
     def _fixture(self, number: int, deal: int, bots: tuple[int, ...], seating: str) -> Fixture:

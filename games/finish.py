@@ -17,11 +17,10 @@ from django.db.models import Q
 from django.utils import timezone
 
 from bots.models import BotVersion
-from bots.sandbox.limits import Limits
 from games import asides, broker, times, trials
 from games.engine import Game, IllegalMove, InvalidRecord, Rules, Seating, draw_seats, fixed_seats, record, replay
 from games.findings import note
-from games.matches import is_playable
+from games.matches import is_playable, limits_of
 from games.models import Match, Move, Record, Seat, SeatLog, SetAside
 from games.outcome import BadOutcome, Outcome, joined_log, parse_outcome
 from games.signals import match_finished
@@ -119,7 +118,7 @@ def _end_bots_match(match: Match, game: Game, doc: Mapping[str, Any], players: S
         _place(players, doc)
     Seat.objects.bulk_update(players, ["seat", "place", "total", "fault"])
     Record.objects.create(match=match, packed=record.pack(doc))
-    keep_logs(players, game, parsed)
+    keep_logs(match, players, game, parsed)
     if match.is_showcase:
         logger.info("match on show match=%s attempt=%s", match.code, match.attempt)
         transaction.on_commit(lambda: broker.notify_table(match.code), robust=True)
@@ -155,12 +154,12 @@ def _place(players: Sequence[Seat], doc: Mapping[str, Any]) -> None:
         player.fault = faults.get(player.seat, "")
 
 
-def keep_logs(players: Sequence[Seat], game: Game, parsed: Outcome) -> None:
+def keep_logs(match: Match, players: Sequence[Seat], game: Game, parsed: Outcome) -> None:
     """Store what bots wrote, what their decisions cost them and how they faulted; players come with their bots.
 
     At a table each of their turns adds to it. Nobody may read of a house bot's, so only what a fault explains is kept.
     """
-    costs = _costs(game, parsed)
+    costs = _costs(game, parsed, limits_of(match).to_json())
     details = {fault.seat: fault.private for fault in parsed.faults}
     is_table = any(player.user_id for player in players)
     kept = {log.seat_id: log for log in SeatLog.objects.filter(seat__in=players)} if is_table else {}
@@ -187,11 +186,11 @@ def keep_logs(players: Sequence[Seat], game: Game, parsed: Outcome) -> None:
     SeatLog.objects.bulk_create(new)
 
 
-def _costs(game: Game, parsed: Outcome) -> dict[int, times.Times]:
+def _costs(game: Game, parsed: Outcome, limits: dict[str, float]) -> dict[int, times.Times]:
     """Return by seat what the decisions of a report, the last ones of the game, cost the bots that took them."""
     count = len(parsed.cpu_us)
     movers = [event["seat"] for event in game.log_for(None) if "move" in event][-count:] if count else []
-    first, limits = game.decisions_made - count + 1, Limits().to_json()
+    first = game.decisions_made - count + 1
     found = times.gather(movers, parsed.cpu_us, first=first, limits=limits)
     for seat, start in enumerate(parsed.starts):
         if start:

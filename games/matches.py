@@ -9,8 +9,9 @@ from django.db import transaction
 
 from bots.sandbox.limits import Limits
 from games import broker
+from games.duplicates import rotated
 from games.engine import Rules, commitment
-from games.models import Match, Seat
+from games.models import Match, Seat, new_code
 
 logger = logging.getLogger(__name__)
 
@@ -31,21 +32,25 @@ def create_match(
     share: str = "",
     is_showcase: bool = False,
     server_seed: bytes | None = None,
+    limits: Mapping[str, Any] | None = None,
+    duplicates: str = "",
 ) -> Match:
     """Insert a match and its seats, in the caller's transaction; the dispatcher hears of it on commit.
 
     `rules` are options as `Rules.from_json` takes them. `entrants` are 2 to 4, in order of entry: each
     {"version": BotVersion} or {"user": User}, and {"name"} if it is to go by another than its own. `share` is
-    whose part of the workers it takes. `server_seed` (32 bytes) is drawn, unless it is a duplicate's.
+    whose part of the workers it takes. `server_seed` (32 bytes) is drawn, unless it is a duplicate's; `duplicates`
+    is the code of its set. `limits` are those that differ from the usual ones, as Match keeps them.
 
     Raises:
         RulesError: an option is unknown or has a value that it does not allow.
-        ValueError: the number of entrants or the seating is none.
+        ValueError: the number of entrants or the seating is none, or a limit is no positive number.
     """
     if not 2 <= len(entrants) <= 4:
         raise ValueError(f"expected 2 to 4 entrants: {len(entrants)}")
     if seating not in ("draw", "fixed"):
         raise ValueError(f"expected draw or fixed: {seating!r}")
+    Limits.from_json(limits or {})
     seed = draw_seed() if server_seed is None else server_seed
     match = Match.objects.create(
         kind=kind,
@@ -58,11 +63,44 @@ def create_match(
         player_seeds=[""] * len(entrants),
         share=share,
         is_showcase=is_showcase,
+        limits=dict(limits or {}),
+        duplicates=duplicates,
     )
     Seat.objects.bulk_create(_seat(match, number, entrant) for number, entrant in enumerate(entrants))
     if match.state == Match.State.WAITING:
         transaction.on_commit(nudge, robust=True)
     return match
+
+
+def create_set(
+    *,
+    rules: Mapping[str, Any],
+    entrants: Sequence[Mapping[str, Any]],
+    share: str = "",
+    is_showcase: bool = False,
+    server_seed: bytes | None = None,
+    limits: Mapping[str, Any] | None = None,
+) -> list[Match]:
+    """Insert the matches of a duplicate set of bots: one seed, one in each rotation, in that order.
+
+    In match `r` the set's entrant `e` sits in seat `seat_in_set(e, rotation=r, seats=n)`, which is also its order of
+    entry there. Of a showcase the first match is the one to be shown. Otherwise like `create_match`.
+    """
+    seed, code = draw_seed() if server_seed is None else server_seed, new_code()
+    return [
+        create_match(
+            kind=Match.Kind.RANKED,
+            rules=rules,
+            entrants=rotated(entrants, rotation),
+            seating="fixed",
+            share=share,
+            is_showcase=is_showcase and rotation == 0,
+            server_seed=seed,
+            limits=limits,
+            duplicates=code,
+        )
+        for rotation in range(len(entrants))
+    ]
 
 
 def _seat(match: Match, number: int, entrant: Mapping[str, Any]) -> Seat:
@@ -81,6 +119,11 @@ def players_of(match: Match) -> list[Seat]:
     return list(match.players.select_related("version").order_by("entrant"))
 
 
+def limits_of(match: Match) -> Limits:
+    """Return what a bot may use in this match; what people's clocks are is not among it."""
+    return Limits.from_json(match.limits)
+
+
 def make_job(match: Match, players: Sequence[Seat]) -> dict[str, Any]:
     """Return all that the referee needs for `match`; it holds the seed, and goes to sandboxed workers only."""
     return {
@@ -91,7 +134,7 @@ def make_job(match: Match, players: Sequence[Seat]) -> dict[str, Any]:
         "player_seeds": match.player_seeds,
         "seating": match.seating,
         "entrants": [_entrant(player) for player in players],
-        "limits": Limits().to_json(),
+        "limits": limits_of(match).to_json(),
         "moves": [],
         "faults": [],
     }

@@ -258,7 +258,7 @@ def _store(match: Match, game: Game, parsed: Outcome) -> bool:
             for number, (move, elapsed_ms) in enumerate(zip(parsed.moves, ms, strict=True), first)
         )
         match.refresh_from_db()
-        keep_logs(list(match.players.select_related("bot")), game, parsed)
+        keep_logs(match, list(match.players.select_related("bot")), game, parsed)
         if game.result is not None:
             finish_table(match, game, list(match.moves.order_by("number").values_list("elapsed_ms", flat=True)))
             return True
