@@ -66,6 +66,11 @@ class Match(models.Model):
     heard_at = models.DateTimeField(null=True, blank=True)  # last sign of life of the running attempt
     wait_until = models.DateTimeField(null=True, blank=True)  # after a failure of ours: not before
     awaits = models.CharField(max_length=8, blank=True)  # a human table: seating | bots | person
+    # A table with clocks: by when the person must move for whom it waits; the action that came first of his move and
+    # the end of his time, and when. Both are on their way to the engine until the table changes.
+    deadline_at = models.DateTimeField(null=True, blank=True)
+    asked = models.JSONField(default=dict, blank=True)
+    asked_at = models.DateTimeField(null=True, blank=True)
 
     is_showcase = models.BooleanField(default=False)
     show_from = models.DateTimeField(null=True, blank=True)
@@ -86,6 +91,9 @@ class Match(models.Model):
         indexes = [
             models.Index(fields=["state", "kind", "id"], name="games_match_state"),
             models.Index(fields=["-finished_at", "-id"], name="games_match_finished"),
+            models.Index(
+                fields=["deadline_at"], condition=models.Q(deadline_at__isnull=False), name="games_match_deadline"
+            ),
             models.Index(fields=["duplicates"], condition=~models.Q(duplicates=""), name="games_match_duplicates"),
         ]
 

@@ -31,6 +31,9 @@ class User(AbstractUser):
     )
     # How many versions of his bots were set aside and not dealt with: here, so that a page's head asks nothing.
     bots_aside = models.PositiveSmallIntegerField(default=0, editable=False)
+    # Likewise: the table with clocks at which he plays, and until when he is ready for one.
+    table = models.CharField(max_length=16, blank=True, editable=False)
+    ready_until = models.DateTimeField(null=True, blank=True, editable=False)
 
     REQUIRED_FIELDS = ["email"]
 
