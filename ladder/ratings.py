@@ -16,6 +16,7 @@ from typing import Any
 from django.db import models, transaction
 from django.utils import timezone
 
+from games.duplicates import seat_in_set
 from games.models import Match, Seat
 from ladder import elo
 from ladder.models import Entry, Ladder, PairedEntry, Pairing, RatingChange
@@ -76,7 +77,9 @@ def rate(pairing_id: int) -> bool:
         ladder_id = Pairing.objects.values_list("ladder_id", flat=True).get(pk=pairing_id)
         ladder = Ladder.objects.select_for_update().get(pk=ladder_id)
         pairing = Pairing.objects.get(pk=pairing_id)
-        matches = list(Match.objects.filter(paired__pairing=pairing).prefetch_related("players"))
+        matches = list(
+            Match.objects.filter(paired__pairing=pairing).select_related("paired").prefetch_related("players")
+        )
         if pairing.state != Pairing.State.PLAYING or not matches or any(one.state not in ENDED for one in matches):
             return False
         paired = list(pairing.paired_entries.select_related("entry__bot"))
@@ -111,15 +114,16 @@ def places_of(matches: Sequence[Match]) -> list[int]:
 
     In a set the lowest sum of totals is best; whoever faulted in fewer of its matches stands before
     the others, as in a single match. Equal sums share a place. All matches must be finished, their
-    players loaded.
+    players and their `paired` loaded.
     """
     if len(matches) == 1:
         return [_known(seat.place, seat) for seat in _by_entrant(matches[0])]
     sums = [(0, 0)] * matches[0].seats
     for match in matches:
-        for index, seat in enumerate(_by_entrant(match)):
-            faults, total = sums[index]
-            sums[index] = (faults + bool(seat.fault), total + _known(seat.total, seat))
+        players = _by_entrant(match)
+        for entrant, (faults, total) in enumerate(sums):
+            seat = players[seat_in_set(entrant, rotation=match.paired.rotation, seats=match.seats)]
+            sums[entrant] = (faults + bool(seat.fault), total + _known(seat.total, seat))
     return [1 + sum(other < own for other in sums) for own in sums]
 
 

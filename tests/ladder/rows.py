@@ -8,7 +8,7 @@ from django.utils import timezone
 from bots.models import Bot, BotVersion, Source
 from bots.names import name_key
 from games.engine import Rules
-from games.matches import create_match
+from games.matches import create_match, create_set
 from games.models import Match, Seat
 from ladder.models import Entry, Ladder, PairedEntry, PairedMatch, Pairing, RatingChange, Round
 from soureh_site.accounts.models import User
@@ -51,24 +51,35 @@ def make_entries(ladder: Ladder, count: int, *, owner=None, **fields) -> list[En
 
 def make_pairing(ladder: Ladder, entries: list[Entry]) -> tuple[Pairing, Match]:
     """Make a pairing of these entries with its match, still waiting to be played."""
+    pairing = lay_pairing(ladder, entries)
+    match = create_match(
+        kind=Match.Kind.RANKED,
+        rules=ladder.rules,
+        entrants=[{"name": one.name, "version": one.bot.versions.first()} for one in entries],
+        share=f"ladder:{ladder.pk}",
+    )
+    PairedMatch.objects.create(pairing=pairing, match=match, ladder=ladder)
+    return pairing, match
+
+
+def lay_pairing(ladder: Ladder, entries: list[Entry]) -> Pairing:
+    """Make a pairing of these entries that has no match yet."""
     held, _ = Round.objects.get_or_create(ladder=ladder, number=ladder.rounds + 1)
     pairing = Pairing.objects.create(round=held, ladder=ladder)
     PairedEntry.objects.bulk_create(
         PairedEntry(pairing=pairing, entry=entry, entrant=i) for i, entry in enumerate(entries)
     )
-    return pairing, add_match(pairing, entries)
+    return pairing
 
 
-def add_match(pairing: Pairing, entries: list[Entry], *, seating: str = "draw") -> Match:
-    match = create_match(
-        kind=Match.Kind.RANKED,
-        rules=pairing.ladder.rules,
-        entrants=[{"name": one.name, "version": one.bot.versions.first()} for one in entries],
-        seating=seating,
-        share=f"ladder:{pairing.ladder_id}",
-    )
-    PairedMatch.objects.create(pairing=pairing, match=match, ladder=pairing.ladder)
-    return match
+def make_set(ladder: Ladder, entries: list[Entry], **options) -> tuple[Pairing, list[Match]]:
+    """Make a pairing of these entries that is a duplicate set, its matches still waiting to be played, by rotation."""
+    pairing = lay_pairing(ladder, entries)
+    entrants = [{"name": one.name, "version": one.bot.versions.first()} for one in entries]
+    matches = create_set(rules=ladder.rules, entrants=entrants, share=f"ladder:{ladder.pk}", **options)
+    for rotation, match in enumerate(matches):
+        PairedMatch.objects.create(pairing=pairing, match=match, ladder=ladder, rotation=rotation)
+    return pairing, matches
 
 
 def end(match: Match, places: list[int], *, totals: list[int] | None = None, ago_s: float = 60) -> None:

@@ -12,11 +12,11 @@ from ladder import tasks
 from ladder.models import Entry, Ladder, Pairing, RatingChange
 from ladder.ratings import places_of, rate, rerate
 from tests.ladder.rows import (
-    add_match,
     end,
     make_entries,
     make_ladder,
     make_pairing,
+    make_set,
     make_user,
     void,
 )
@@ -150,35 +150,45 @@ def test_rate_refuses_a_finished_match_without_places() -> None:
     assert Pairing.objects.get().state == "playing"
 
 
-def make_set(totals: list[list[int]], faults: dict[int, list[int]] | None = None):
-    """Make a duplicate set: totals by match and entrant; faults: match -> entrants."""
-    ladder = make_ladder(seats=len(totals[0]))
-    entries = make_entries(ladder, len(totals[0]))
-    pairing, first = make_pairing(ladder, entries)
-    matches = [first] + [add_match(pairing, entries, seating="fixed") for _ in totals[1:]]
-    for number, (match, row) in enumerate(zip(matches, totals, strict=True)):
+def play_set(totals: list[list[int]]):
+    """Make a duplicate set that was played: totals by match and seat."""
+    ladder = make_ladder(seats=len(totals))
+    entries = make_entries(ladder, len(totals))
+    pairing, matches = make_set(ladder, entries)
+    for match, row in zip(matches, totals, strict=True):
         end(match, [1] * len(row), totals=row)
-        for entrant in (faults or {}).get(number, []):
-            match.players.filter(entrant=entrant).update(fault="crash")
     return pairing, entries, matches
 
 
 def test_places_of_a_set_go_by_the_sum_of_points() -> None:
-    pairing, entries, matches = make_set([[100, 250, 90], [260, 20, 120], [0, 90, 150]])
+    # By seat a, b, c, then c, a, b, then b, c, a: everybody has 340.
+    _, _, matches = play_set([[100, 250, 90], [120, 240, 0], [90, 130, 0]])
     assert places_of(matches) == [1, 1, 1]
-    pairing, entries, matches = make_set([[100, 250], [260, 20]])
+    pairing, entries, matches = play_set([[100, 250], [20, 260]])
     assert places_of(matches) == [2, 1]
     rate(pairing.pk)
     assert ratings(entries) == [1480.0, 1520.0]
 
 
+def test_places_of_a_set_are_those_of_the_entries_wherever_they_sat() -> None:
+    """Who always has 10 is first, although in every match that is another seat; so in the replay."""
+    pairing, entries, matches = play_set([[10, 20, 30], [30, 10, 20], [20, 30, 10]])
+    assert places_of(matches) == [1, 2, 3]
+    assert places_of(matches[::-1]) == [1, 2, 3]
+    rate(pairing.pk)
+    assert [entry.changes.get().place for entry in entries] == [1, 2, 3]
+    assert rerate(pairing.ladder, check=True) == []
+
+
 def test_places_of_a_set_put_whoever_faulted_less_first() -> None:
-    _, _, matches = make_set([[10, 250], [10, 250]], faults={1: [0]})
+    _, entries, matches = play_set([[10, 250], [250, 10]])
+    assert places_of(matches) == [1, 2]
+    matches[1].players.filter(name=entries[0].name).update(fault="crash")
     assert places_of(matches) == [2, 1]
 
 
 def test_rate_waits_for_the_last_match_of_a_set() -> None:
-    pairing, _, matches = make_set([[100, 250], [260, 20]])
+    pairing, _, matches = play_set([[100, 250], [20, 260]])
     matches[1].state = "playing"
     matches[1].save()
     assert rate(pairing.pk) is False
