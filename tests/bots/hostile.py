@@ -30,6 +30,11 @@ def upload_of(path: Path, *, is_control: bool = False) -> bytes:
     return archive(*members.items())
 
 
+def control_of(path: Path) -> bytes:
+    """Return the same bot as its own control."""
+    return upload_of(path, is_control=True)
+
+
 def hostile_job(uploads: Sequence[bytes], limits: Limits) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the job of one hand with these bots in the order of their seats, and their sources."""
     return make_job(uploads, rules=ONE_HAND, limits=limits, seed="hostile", match="hostile", attempt=1)

@@ -1,7 +1,8 @@
 """Every hostile bot earns the fault that it is named for, at its place, in a match that the others play to its end.
 
 Each script of `tests/fixtures/bots/` is named `<fault>_<what>.py` or `harmless_<what>.py` and sits, through the real
-referee and the real sandbox, between two good bots. It has its control:
+referee and the real sandbox, in every mode that there is here, at a table with two others of different kinds and a good
+bot. It has its control:
 
 - what the sandbox refuses, by a denial (`harmless_…`) or by the end (`violation_…`), the same script attempts outside,
   as an ordinary process, and there it succeeds. Where this kernel lacks it, or this user may not, that is named and the
@@ -19,9 +20,11 @@ import select
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cache
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
@@ -33,17 +36,16 @@ from bots.uploads import check_upload
 from games.outcome import parse_outcome
 from games.referee import open_game, play_match
 from tests.bots.archives import archive
-from tests.bots.hostile import FIXTURES, KIT, QUICK, SCRIPTS, hostile_job, kind_of, upload_of
+from tests.bots.hostile import FIXTURES, KIT, QUICK, SCRIPTS, control_of, hostile_job, kind_of, upload_of
 from tests.games.jobs import CAREFUL, finished_record
 from tests.live import ROOT, children
 
 MODES = ["A", "B"] if os.geteuid() == 0 else ["A"]
 
-# How a bot's process is found, whose clocks are read, differs by mode: one of each clock.
-CLOCKS = {
-    *("start_busy_in_threads", "start_silent", "timeout_cpu_spin", "timeout_emptying_the_bank"),
-    *("timeout_ignoring_all_signals", "timeout_sleeping_for_ever", "timeout_threads_that_wait_for_each_other"),
-}
+SEATS = 4
+# A script, or what else is brought to a table, by its name.
+Guest = TypeVar("Guest", bound=Hashable)
+Play = Callable[..., "Played"]
 # Before the first decision.
 AT_START = {"protocol_answer_before_the_question", "protocol_banner", "protocol_wrong_greeting"}
 # Done in its second turn as well, and seen when it is next asked.
@@ -65,26 +67,65 @@ TRACES = (Path("/tmp"), Path("/dev/shm"), Path("/var/tmp"), Path("/run"))
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def is_of_the_mode(path: Path) -> bool:
-    """Say whether the jail has a part in it: the rest is between the bot and its referee, in whatever jail."""
-    return kind_of(path) not in ("protocol", "illegal", "output", "start", "timeout") or path.stem in CLOCKS
+def is_of_this_machine(path: Path) -> bool:
+    """Say whether its system calls are called by the numbers of this machine."""
+    return platform.machine() == "x86_64" or b"call(" not in path.read_bytes()
 
 
-def grouped(paths: Sequence[Path], size: int) -> list[list[Path]]:
-    return [list(paths[first : first + size]) for first in range(0, len(paths), size)]
+def parameter(path: Path) -> Any:
+    marks = [] if is_of_this_machine(path) else [pytest.mark.skip(reason="system call numbers of x86-64")]
+    return pytest.param(path, id=path.stem, marks=marks)
 
 
-def controls_in_jail() -> list[Path]:
-    return [path for path in SCRIPTS if kind_of(path) not in ("harmless", "violation")]
+def grouped(guests: Sequence[Guest], size: int) -> list[tuple[Guest, ...]]:
+    return [tuple(guests[first : first + size]) for first in range(0, len(guests), size)]
 
 
-def played(uploads: Sequence[bytes], limits: Limits) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
-    """Play one hand; return the faults, the record, verified, and the logs by seat."""
-    job, sources = hostile_job(uploads, limits)
-    report = json.loads(json.dumps(play_match(job, sources)))
-    outcome = parse_outcome(report)
-    accepted = {"moves": outcome.moves, "ms": outcome.ms, "faults": [fault.public() for fault in outcome.faults]}
-    return report["faults"], finished_record(job, report | accepted), outcome.logs
+def mixed(paths: Sequence[Path]) -> list[tuple[Path, ...]]:
+    """Return who plays whom: three at a table, one harmless and two that earn faults of different kinds.
+
+    Two are then left who do no wrong, and the game goes on to its end.
+    """
+    harmless = [path for path in paths if kind_of(path) == "harmless"]
+    guilty = [path for path in paths if kind_of(path) != "harmless"]
+    half = (len(guilty) + 1) // 2
+    tables = zip_longest(guilty[:half], guilty[half:], harmless[:half])
+    seated = [tuple(path for path in table if path is not None) for table in tables]
+    return seated + grouped(harmless[half:], SEATS - 1)
+
+
+PLAYED = [path for path in SCRIPTS if is_of_this_machine(path)]
+# Bad manners, for which the script has a control that comes closest.
+BAD_MANNERS = [path for path in SCRIPTS if kind_of(path) not in ("harmless", "violation")]
+TABLES = mixed(PLAYED)
+CONTROL_TABLES = grouped([path for path in PLAYED if path in BAD_MANNERS], SEATS)
+
+
+class Played(NamedTuple):
+    """What came of one match: faults, the record (verified), the logs by seat, who sat where.
+
+    `left` says what was found of it afterwards.
+    """
+
+    faults: list[dict[str, Any]]
+    record: dict[str, Any]
+    logs: list[str]
+    seats: dict[Hashable, int]
+    left: str
+
+    def __str__(self) -> str:
+        return f"{self.faults}\n" + "\n".join(log[-800:] for log in self.logs)
+
+    def fault_of(self, guest: Hashable) -> dict[str, Any] | None:
+        return next((fault for fault in self.faults if fault["seat"] == self.seats[guest]), None)
+
+    def require_fair(self) -> None:
+        """Require that the game went to its end, the good bots without a fault or a word, and that nothing is left."""
+        guests = self.seats.values()
+        assert self.record["result"]["how"] == "hands", self
+        assert {fault["seat"] for fault in self.faults} <= set(guests), self
+        assert [log for seat, log in enumerate(self.logs) if seat not in guests and log] == [], self
+        assert self.left == ""
 
 
 def own_turns(document: dict[str, Any], seat: int) -> list[int]:
@@ -98,18 +139,6 @@ def own_turns(document: dict[str, Any], seat: int) -> list[int]:
             ids.append(game.decision.id)
         game.play(move)
     return ids
-
-
-def named(paths: Sequence[Path]) -> str:
-    return "+".join(path.stem for path in paths)
-
-
-# Two at a time, to be quick.
-CASES = [
-    pytest.param(mode, pair, id=f"{mode}-{named(pair)}")
-    for mode in MODES
-    for pair in grouped([path for path in SCRIPTS if mode == "A" or is_of_the_mode(path)], 2)
-]
 
 
 class Leavings:
@@ -151,10 +180,13 @@ class Leavings:
                     left.append(entry.path)
         return left
 
-    def require_none(self) -> None:
+    def found(self) -> str:
+        """Say what is left, or nothing; the next match does not answer for it."""
         self.bury()
-        assert self.held() == self.before
-        assert self.files() == []
+        before, self.before = self.before, self.held()
+        is_clean = self.before == before
+        files = self.files()
+        return "" if is_clean and not files else f"{before} became {self.before}, {files}"
 
 
 @pytest.fixture(scope="module")
@@ -169,39 +201,49 @@ def leavings(sandbox: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     assert libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) == 0
 
 
-@pytest.fixture
-def mode(request: pytest.FixtureRequest, leavings: Leavings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Play in this mode, and require afterwards that nothing is left."""
-    monkeypatch.setattr(process, "require", lambda: request.param)
-    yield request.param
-    leavings.require_none()
+@pytest.fixture(scope="module")
+def play(leavings: Leavings) -> Play:
+    """Play one hand in this mode, the table filled with good bots; each table once, whoever asks."""
+
+    @cache
+    def play(
+        mode: str, table: tuple[Guest, ...], upload: Callable[[Guest], bytes], *, limits: Limits = QUICK
+    ) -> Played:
+        good = [CAREFUL] * (SEATS - len(table))
+        job, sources = hostile_job([*good, *map(upload, table)], limits)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(process, "require", lambda: mode)
+            report = json.loads(json.dumps(play_match(job, sources)))
+        outcome = parse_outcome(report)
+        accepted = {"moves": outcome.moves, "ms": outcome.ms, "faults": [fault.public() for fault in outcome.faults]}
+        seats = {guest: len(good) + place for place, guest in enumerate(table)}
+        document = finished_record(job, report | accepted)
+        return Played(report["faults"], document, outcome.logs, seats, leavings.found())
+
+    return play
 
 
-def skip_other_machines(path: Path) -> None:
-    if platform.machine() != "x86_64" and b"call(" in path.read_bytes():
-        pytest.skip("system call numbers of x86-64")
+def table_of(guest: Guest, tables: Sequence[tuple[Guest, ...]]) -> tuple[Guest, ...]:
+    return next(table for table in tables if guest in table)
 
 
-@pytest.mark.parametrize(("mode", "pair"), CASES, indirect=["mode"])
-def test_hostile_bots_earn_their_faults_and_harm_nobody(mode: str, pair: list[Path]) -> None:
-    for path in pair:
-        skip_other_machines(path)
-    culprits = dict(zip((1, 3), pair, strict=False))
-    uploads = [upload_of(culprits[seat]) if seat in culprits else CAREFUL for seat in range(4)]
-    faults, document, logs = played(uploads, QUICK)
-    seen = f"{faults}\n" + "\n".join(log[-800:] for log in logs)
-    assert document["result"]["how"] == "hands"
-    # No database takes that everywhere.
-    assert "\0" not in "".join(logs)
-    assert [logs[seat] for seat in range(4) if seat not in culprits] == [""] * (4 - len(culprits)), seen
-    due = {seat: kind_of(path) for seat, path in culprits.items() if kind_of(path) != "harmless"}
-    assert {fault["seat"]: fault["kind"] for fault in faults} == due, seen
-    for fault in faults:
-        path = culprits[fault["seat"]]
-        assert (fault["hand"], fault["turn"]) in places_of(path, document, fault["seat"]), seen
-        assert document["result"]["places"][fault["seat"]] > 2
+@pytest.mark.parametrize("path", [parameter(path) for path in SCRIPTS])
+@pytest.mark.parametrize("mode", MODES)
+def test_hostile_bot_earns_its_fault_and_harms_nobody(mode: str, path: Path, play: Play) -> None:
+    table = play(mode, table_of(path, TABLES), upload_of)
+    fault, seat = table.fault_of(path), table.seats[path]
+    if kind_of(path) == "harmless":
+        assert fault is None, table
+    else:
+        assert fault is not None and fault["kind"] == kind_of(path), table
+        assert (fault["hand"], fault["turn"]) in places_of(path, table.record, seat), table
         # The reason is public, and nothing of the bot's own words is in it.
         assert fault["detail"].isascii() and fault["detail"].isprintable() and len(fault["detail"]) < 80
+        # Behind all who did no wrong.
+        assert table.record["result"]["places"][seat] > SEATS - len(table.faults)
+    # No database takes that everywhere.
+    assert "\0" not in table.logs[seat]
+    table.require_fair()
 
 
 def places_of(path: Path, document: dict[str, Any], seat: int) -> list[tuple[int, int]]:
@@ -214,20 +256,15 @@ def places_of(path: Path, document: dict[str, Any], seat: int) -> list[tuple[int
     return [(1, third if path.stem in SEEN_LATER else second)]
 
 
-@pytest.mark.parametrize("mode", MODES[:1], indirect=True)
-@pytest.mark.parametrize("group", grouped(controls_in_jail(), 4), ids=named)
-def test_control_that_comes_closest_earns_no_fault(group: list[Path], mode: str) -> None:
-    controls = [upload_of(path, is_control=True) for path in group]
-    faults, document, logs = played(controls + [CAREFUL] * (4 - len(controls)), QUICK)
-    assert faults == [], logs
-    assert document["result"]["how"] == "hands"
+@pytest.mark.parametrize("path", [parameter(path) for path in BAD_MANNERS])
+def test_control_that_comes_closest_earns_no_fault(path: Path, play: Play) -> None:
+    table = play(MODES[0], table_of(path, CONTROL_TABLES), control_of)
+    assert table.fault_of(path) is None, table
+    table.require_fair()
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in SCRIPTS if path not in controls_in_jail()], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", [parameter(path) for path in SCRIPTS if path not in BAD_MANNERS])
 def test_control_outside_gets_what_it_attempts(path: Path, tmp_path: Path) -> None:
-    skip_other_machines(path)
     told = attempted_outside(path, tmp_path)
     if path.stem in GOOD_MANNERS:
         assert told == {}
@@ -271,19 +308,27 @@ ODD_ARCHIVES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES, indirect=True)
-@pytest.mark.parametrize("members", ODD_ARCHIVES.values(), ids=ODD_ARCHIVES)
-def test_upload_with_odd_files_is_played(mode: str, members: dict[str, bytes]) -> None:
-    files = {"bot.py": b"import kit\n\nkit.play()\n", "kit.py": KIT, **members}
-    data = archive(*files.items())
-    assert set(check_upload("bot.zip", data).files) == set(files)
-    faults, _, logs = played([CAREFUL, data], QUICK)
-    assert [fault["kind"] for fault in faults] == [], logs
+def odd_files(name: str) -> dict[str, bytes]:
+    return {"bot.py": b"import kit\n\nkit.play()\n", "kit.py": KIT, **ODD_ARCHIVES[name]}
 
 
-@pytest.mark.parametrize("mode", MODES, indirect=True)
-def test_match_after_all_these_is_played(mode: str) -> None:
+def odd_upload(name: str) -> bytes:
+    return archive(*odd_files(name).items())
+
+
+@pytest.mark.parametrize("name", ODD_ARCHIVES)
+@pytest.mark.parametrize("mode", MODES)
+def test_upload_with_odd_files_is_played(mode: str, name: str, play: Play) -> None:
+    assert set(check_upload("bot.zip", odd_upload(name)).files) == set(odd_files(name))
+    table = play(mode, table_of(name, grouped(list(ODD_ARCHIVES), SEATS)), odd_upload)
+    assert table.faults == [], table
+    table.require_fair()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_match_after_all_these_is_played(mode: str, play: Play) -> None:
     started = time.monotonic()
-    faults, document, logs = played([CAREFUL] * 4, Limits())
-    assert (faults, document["result"]["how"], logs) == ([], "hands", [""] * 4)
+    table = play(mode, (), odd_upload, limits=Limits())
+    assert table.faults == [], table
+    table.require_fair()
     assert time.monotonic() - started < 30
