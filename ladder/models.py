@@ -4,6 +4,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from bots.models import Bot, BotVersion
@@ -152,6 +153,7 @@ class Entry(models.Model):
     half_width = models.FloatField(null=True, blank=True)  # of its 95 % interval
     band = models.PositiveIntegerField(null=True, blank=True)  # from 1; who shares one cannot be told apart
     is_provisional = models.BooleanField(default=True)
+    anchor = models.FloatField(null=True, blank=True)  # the strength at which fits hold it, so that the scale stays
     final_rank = models.PositiveIntegerField(null=True, blank=True)  # where it stood when the ladder was frozen
     # What keeps rounds fair.
     byes = models.PositiveIntegerField(default=0)  # rounds in which it could have played and was left over
@@ -277,7 +279,8 @@ class RatingChange(models.Model):
     k = models.FloatField()
     before = models.FloatField()
     after = models.FloatField()
-    rated_at = models.DateTimeField(auto_now_add=True)
+    capped = models.FloatField(default=0.0)  # points that the ladder's daily cap withheld: negative of a loss
+    rated_at = models.DateTimeField(default=timezone.now)  # the pairing's
 
     class Meta:
         ordering = ["entry", "number"]
@@ -290,6 +293,22 @@ class RatingChange(models.Model):
             # One range of it is all that a fit reads.
             models.Index(fields=["ladder", "number"], name="ladder_change_log"),
         ]
+
+
+class Balance(models.Model):
+    """What an entry won on balance against one other owner on `day` (UTC), the last on which they met.
+
+    In step with the ledger; kept where a daily cap bounds it, and never of or against house bots.
+    """
+
+    ladder = models.ForeignKey(Ladder, on_delete=models.CASCADE, related_name="balances")
+    entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="balances")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    day = models.DateField()
+    points = models.FloatField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["entry", "owner"], name="ladder_balance_once")]
 
 
 class Meeting(models.Model):
@@ -318,7 +337,7 @@ class Fit(models.Model):
     made_at = models.DateTimeField(auto_now_add=True)
     elapsed_ms = models.PositiveIntegerField()
     facts = models.JSONField(default=dict)  # seat effects, ties, iterations: what people are told of it
-    packed = models.BinaryField()  # the nodes with their strengths and covariance: where the next one starts
+    packed = models.BinaryField()  # the entries of the covariances' columns, 64-bit whole numbers; of the last fit only
 
     class Meta:
         ordering = ["-id"]
@@ -334,6 +353,9 @@ class Strength(models.Model):
     strength = models.FloatField()  # Elo scale
     half_width = models.FloatField()  # of the 95 % interval
     pairings = models.PositiveIntegerField(default=0)
+    is_current = models.BooleanField(default=False)  # whether the entry plays with it now
+    # With the current nodes of the entries that the fit's `packed` names, in Elo²: 32-bit floats.
+    covariances = models.BinaryField(default=b"")
 
     class Meta:
         verbose_name_plural = "strengths"

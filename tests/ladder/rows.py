@@ -39,6 +39,7 @@ def make_version(bot: Bot, *, number: int = 1, state: str = BotVersion.State.REA
 def make_ladder(*, seats: int = 2, name: str = "", **fields) -> Ladder:
     name = name or f"Ladder {next(_numbers)}"
     slug = fields.pop("slug", f"ladder-{next(_numbers)}")
+    fields.setdefault("ranked_by", "elo")
     return Ladder.objects.create(name=name, slug=slug, rules=CLASSIC, seats=seats, **fields)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from ladder.models import Ladder
-from ladder.ratings import rerate
+from ladder.replay import rerate
 
 
 class Command(BaseCommand):
@@ -18,11 +18,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, ladder: str, check: bool, **options: Any) -> None:
         found = rerate(_find(ladder), check=check)
-        if check and found:
-            raise CommandError(str(found[0]), returncode=1)
-        for difference in found:
+        if check and found.first:
+            raise CommandError(str(found.first[0]), returncode=1)
+        for difference in found.first:
             self.stdout.write(f"corrected {difference}")
-        self.stdout.write(f"{ladder}: " + ("every figure holds" if not found else f"{len(found)} corrected"))
+        if (more := found.differences - len(found.first)) > 0:
+            self.stdout.write(f"and {more} more")
+        self.stdout.write(
+            f"{ladder}: " + (f"{found.differences} corrected" if found.differences else "every figure holds")
+        )
 
 
 def _find(name: str) -> Ladder:
