@@ -32,14 +32,17 @@ NOTE_CHARS = 200
 State, Why = BotVersion.State, SetAside.Why
 
 
-def review(match: Match) -> None:
-    """See whether a match that has just finished is one fault too many for a version, inside its transaction."""
-    seats = Seat.objects.filter(match=match, version__isnull=False).exclude(fault="").select_related("bot")
-    for seat in seats.order_by("version_id"):
+def review(matches: Sequence[Match]) -> None:
+    """See whether matches that have just finished are a fault too many for a version, inside their transaction.
+
+    Those of one set come together, so that versions are locked in order whatever number of matches they faulted in.
+    """
+    seats = Seat.objects.filter(match__in=matches, version__isnull=False).exclude(fault="")
+    for seat in seats.select_related("bot", "match").order_by("version_id", "-match"):
         if seat.bot is not None and seat.bot.owner_id is None:
-            _note_house(match, seat)
-        elif match.kind == Match.Kind.RANKED:
-            review_version(seat.version_id or 0, match)
+            _note_house(seat.match, seat)
+        elif seat.match.kind == Match.Kind.RANKED:
+            review_version(seat.version_id or 0, seat.match)
 
 
 def review_version(version_id: int, match: Match) -> bool:

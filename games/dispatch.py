@@ -22,7 +22,7 @@ from bots.models import Source
 from games import broker
 from games.asides import sweep_asides
 from games.findings import note, prune
-from games.finish import MAX_LOST, lose_attempt, void_match
+from games.finish import MAX_LOST, lose_attempt, sweep_sets, void_match
 from games.matches import create_match, is_playable, make_job, nudge, players_of
 from games.models import Match, Share, Worker
 from games.trials import sweep_trials
@@ -284,8 +284,14 @@ def take_back_started(code: str, attempt: int) -> bool:
 
 
 def sweep() -> dict[str, int]:
-    """Find lost and unstarted attempts and missed trials, put them right, and say what was found."""
-    found = {"lost": _sweep_lost(), "unstarted": _sweep_unstarted(), "trials": sweep_trials(), "aside": sweep_asides()}
+    """Find lost and unstarted attempts, sets left sealed and missed trials, put them right, and say what was found."""
+    found = {
+        "lost": _sweep_lost(),
+        "unstarted": _sweep_unstarted(),
+        "sealed": sweep_sets(),
+        "trials": sweep_trials(),
+        "aside": sweep_asides(),
+    }
     _forget_workers()
     prune()
     if any(found.values()):

@@ -4,6 +4,10 @@ Every ending is one transaction that begins with a conditional update of the mat
 second changes nothing and is told so. From a worker come decisions, times, faults and logs only. The record
 is built by replaying them, and verified, before anything is written: one that does not hold is our
 failure and costs an attempt, never a bot's place.
+
+A match of a duplicate set is sealed when it has been played: nothing of how it went stands in a column, and nobody sees
+its record or logs until the last of the set has ended. Then all are opened at once. Whoever ends one of a set locks
+the set's rows first, in order, so that of two that end at once the second sees that the first has.
 """
 
 import logging
@@ -12,8 +16,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from bots.models import BotVersion
@@ -105,30 +110,39 @@ def _recorded_seat(player: Seat) -> dict[str, str]:
 
 def _end_bots_match(match: Match, game: Game, doc: Mapping[str, Any], players: Sequence[Seat], parsed: Outcome) -> bool:
     now = timezone.now()
+    lock_set(match.duplicates)
     row = Match.objects.filter(pk=match.pk, attempt=match.attempt, state__in=RUNNING)
-    figures = _show_figures(game, now) if match.is_showcase else _final_figures(doc, now)
-    if not row.update(**figures):
+    is_public = not (match.duplicates or match.is_showcase)
+    if not row.update(**_played_figures(match, game, doc, now)):
         logger.info("second result dropped match=%s attempt=%s", match.code, match.attempt)
         return False
     order = seating_of(match).order
     for player in players:
         player.seat = order.index(player.entrant)
-    # While it is on show nothing of how it ends stands in a column that a list might print.
-    if not match.is_showcase:
+    # While it is sealed or on show nothing of how it ends stands in a column that a list might print.
+    if is_public:
         _place(players, doc)
     Seat.objects.bulk_update(players, ["seat", "place", "total", "fault"])
     Record.objects.create(match=match, packed=record.pack(doc))
     keep_logs(match, players, game, parsed)
-    if match.is_showcase:
-        logger.info("match on show match=%s attempt=%s", match.code, match.attempt)
-        transaction.on_commit(lambda: broker.notify_table(match.code), robust=True)
-    else:
-        _close(match, State.FINISHED)
+    if is_public:
+        _close([match], State.FINISHED)
+        return True
+    logger.info("match %s match=%s attempt=%s", "sealed" if match.duplicates else "on show", match.code, match.attempt)
+    transaction.on_commit(lambda: broker.notify_table(match.code), robust=True)
+    open_set(match.duplicates)
     return True
 
 
-def _show_figures(game: Game, now: datetime) -> dict[str, Any]:
-    decisions = max(1, game.decisions_made)
+def _played_figures(match: Match, game: Game, doc: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Return what the row of a match says that has just been played to its end."""
+    if match.duplicates:
+        return {"state": State.SEALED}
+    return _show_figures(game.decisions_made, now) if match.is_showcase else _final_figures(doc, now)
+
+
+def _show_figures(made: int, now: datetime) -> dict[str, Any]:
+    decisions = max(1, made)
     pace_ms = min(settings.SHOWCASE_PACE_MS, SHOW_MAX_MS // decisions)
     until = now + timedelta(milliseconds=pace_ms * decisions)
     return {"state": State.SHOWING, "show_from": now, "show_ms": pace_ms, "show_until": until}
@@ -202,15 +216,24 @@ def _costs(game: Game, parsed: Outcome, limits: dict[str, float]) -> dict[int, t
     return found
 
 
-def _close(match: Match, state: str) -> None:
-    """Do what every ending does last, still inside its transaction."""
-    if state == State.FINISHED:
-        if match.kind == Match.Kind.TRIAL:
+def _close(matches: Sequence[Match], state: str) -> None:
+    """Do what every ending does last, still inside its transaction; of a set for all that end at once."""
+    for match in matches:
+        if match.kind == Match.Kind.TABLE:
+            # Whom pages told that his table waits.
+            get_user_model().objects.filter(seats__match=match, table=match.code).update(table="")
+        elif match.kind == Match.Kind.TRIAL and state == State.FINISHED:
             trials.conclude(match.pk)
-        asides.review(match)
-    logger.info("match ended match=%s state=%s attempt=%s", match.code, state, match.attempt)
+    if state == State.FINISHED:
+        asides.review(matches)
+    for match in matches:
+        logger.info("match ended match=%s state=%s attempt=%s", match.code, state, match.attempt)
+        _announce_on_commit(match.pk, match.code, state)
+
+
+def _announce_on_commit(match_id: int, code: str, state: str) -> None:
     # A function, not a partial: Django names a robust hook that broke, and a partial has no name.
-    transaction.on_commit(lambda: _announce(match.pk, match.code, state), robust=True)
+    transaction.on_commit(lambda: _announce(match_id, code, state), robust=True)
 
 
 def _announce(match_id: int, code: str, state: str) -> None:
@@ -236,24 +259,82 @@ def finish_table(match: Match, game: Game, ms: Sequence[int]) -> bool:
     Seat.objects.bulk_update(players, ["place", "total", "fault"])
     Record.objects.create(match=match, packed=record.pack(doc))
     Move.objects.filter(match=match).delete()
-    _close(match, State.FINISHED)
+    _close([match], State.FINISHED)
     return True
 
 
 def finish_show(match_id: int) -> bool:
-    """End a showcase: what its record holds becomes public, and it is announced."""
+    """End a showcase: what its record holds becomes public, and that of the others of its set, and is announced."""
     match = Match.objects.select_related("record").filter(pk=match_id, state=State.SHOWING).first()
     if match is None:
         return False
-    doc = record.unpack(bytes(match.record.packed))
     with transaction.atomic():
-        if not Match.objects.filter(pk=match_id, state=State.SHOWING).update(**_final_figures(doc, timezone.now())):
+        lock_set(match.duplicates)
+        if not _publish(match, timezone.now()):
             return False
-        players = list(match.players.all())
-        _place(players, doc)
-        Seat.objects.bulk_update(players, ["place", "total", "fault"])
-        _close(match, State.FINISHED)
+        _close([match], State.FINISHED)
+        open_set(match.duplicates)
         return True
+
+
+def _publish(match: Match, now: datetime) -> bool:
+    """Write what the record of a match that was held back says of it; False if it is not in that state any more."""
+    doc = record.unpack(bytes(match.record.packed))
+    if not Match.objects.filter(pk=match.pk, state=match.state).update(**_final_figures(doc, now)):
+        return False
+    players = list(match.players.all())
+    _place(players, doc)
+    Seat.objects.bulk_update(players, ["place", "total", "fault"])
+    return True
+
+
+def lock_set(duplicates: str) -> None:
+    """Lock the rows of a duplicate set in order, before any of them changes; of a match on its own ("") nothing."""
+    if duplicates:
+        list(Match.objects.select_for_update().filter(duplicates=duplicates).order_by("pk").values_list("pk"))
+
+
+def open_set(duplicates: str) -> bool:
+    """Open a set of which nothing is played any more, or show its showcase first; False if there is nothing to do.
+
+    Inside the caller's transaction, which holds the set's rows (`lock_set`).
+    """
+    rows = Match.objects.filter(duplicates=duplicates)
+    if not duplicates or rows.filter(state__in=Match.UNFINISHED).exclude(state=State.SEALED).exists():
+        return False
+    sealed = list(rows.filter(state=State.SEALED).select_related("record").order_by("pk"))
+    now = timezone.now()
+    if showcase := next((match for match in sealed if match.is_showcase), None):
+        _show(showcase, now)
+    else:
+        _close([match for match in sealed if _publish(match, now)], State.FINISHED)
+    return bool(sealed)
+
+
+def _show(match: Match, now: datetime) -> None:
+    """Begin to show a sealed match; the others of its set, all played, stay sealed until it has been shown."""
+    doc = record.unpack(bytes(match.record.packed))
+    figures = _show_figures(sum(len(hand["moves"]) for hand in doc["hands"]), now)
+    Match.objects.filter(pk=match.pk, state=State.SEALED).update(**figures)
+    logger.info("match on show match=%s attempt=%s", match.code, match.attempt)
+    transaction.on_commit(lambda: broker.notify_table(match.code), robust=True)
+
+
+def sweep_sets() -> int:
+    """Open the sets that should be open: nothing of them is played or shown, and something is sealed. Return how many.
+
+    The last ending opens its set in its own transaction; only a row that was changed by hand leaves one behind.
+    """
+    unplayed = Match.objects.filter(duplicates=OuterRef("duplicates"), state__in=Match.UNFINISHED)
+    sealed = Match.objects.filter(~Exists(unplayed.exclude(state=State.SEALED)), state=State.SEALED)
+    found = 0
+    for duplicates in set(sealed.values_list("duplicates", flat=True)):
+        with transaction.atomic():
+            lock_set(duplicates)
+            if open_set(duplicates):
+                note("sealed", duplicates, "all of the set had been played, and nobody had opened it")
+                found += 1
+    return found
 
 
 def release_shows() -> int:
@@ -265,19 +346,52 @@ def release_shows() -> int:
 def void_match(match_id: int, why: str, *, only: Q | None = None) -> bool:
     """End a match without a result; False if it has ended already, or `only` does not hold any more.
 
-    `why` is platform, idle, gone, given_up or operator. `only` narrows the rows that still may end so.
+    `why` is platform, idle, gone, given_up or operator. `only` narrows the rows that still may end so. Of its
+    duplicate set those that have not started end with it ("set"); those that run are played to their end.
     """
     with transaction.atomic():
+        lock_set(Match.objects.filter(pk=match_id).values_list("duplicates", flat=True).first() or "")
         row = Match.objects.filter(only or Q(), pk=match_id, state__in=Match.UNFINISHED)
         if not row.update(state=State.VOID, how=why, finished_at=timezone.now(), awaits=""):
             return False
         match = Match.objects.get(pk=match_id)
         Move.objects.filter(match=match).delete()
+        if match.duplicates:
+            # What the bots of a sealed match wrote tells of deals that others of its set may still be playing.
+            SeatLog.objects.filter(seat__match=match).delete()
         if why != "given_up":
             note("void", match.code, why)
-        _close(match, State.VOID)
+        _close([match], State.VOID)
         if why == "platform":
             _set_aside_killers(match)
+        _void_unstarted(match.duplicates)
+        open_set(match.duplicates)
+        return True
+
+
+def _void_unstarted(duplicates: str) -> None:
+    """End what has not started of a set that cannot be rated any more. The set's rows are locked."""
+    if not duplicates:
+        return
+    unstarted = Match.objects.filter(duplicates=duplicates, state__in=(State.WAITING, State.QUEUED)).order_by("pk")
+    matches = list(unstarted)
+    unstarted.update(state=State.VOID, how="set", finished_at=timezone.now(), awaits="")
+    _close(matches, State.VOID)
+
+
+def annul_match(match_id: int) -> bool:
+    """Take a finished match's result back on an operator's word; False if it has not finished, or is void already.
+
+    It is void then like one that never had a result; how it went can still be read from its record.
+    """
+    match = Match.objects.filter(pk=match_id, state=State.FINISHED).first()
+    if match is None:
+        return False
+    with transaction.atomic():
+        if not Match.objects.filter(pk=match_id, state=State.FINISHED).update(state=State.VOID, how="operator"):
+            return False
+        note("void", match.code, "operator, after it had finished")
+        _close([match], State.VOID)
         return True
 
 
@@ -293,6 +407,7 @@ def lose_attempt(match_id: int, attempt: int, *, what: str, detail: str, only: Q
     lost, silent = match.lost_attempts + 1, match.silent_losses + (what == "lost")
     wait_s = BACKOFF_S**lost if what == "failed" else 0
     with transaction.atomic():
+        lock_set(match.duplicates)
         updated = Match.objects.filter(running, pk=match_id, lost_attempts=match.lost_attempts).update(
             state=State.WAITING,
             lost_attempts=lost,

@@ -90,7 +90,7 @@ def test_only_rated_matches_count(mim, rivals, kind):
     else:
         match = play(mim, rivals)
         Match.objects.filter(pk=match.pk).update(kind=kind)
-        asides.review(Match.objects.get(pk=match.pk))
+        asides.review([Match.objects.get(pk=match.pk)])
     assert state(mim) == "ready"
 
 
