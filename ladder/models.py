@@ -70,6 +70,7 @@ class Ladder(models.Model):
     registration_until = models.DateTimeField(null=True, blank=True)  # None: to the end
     starts_at = models.DateTimeField(null=True, blank=True)
     ends_at = models.DateTimeField(null=True, blank=True)
+    frozen_at = models.DateTimeField(null=True, blank=True, editable=False)  # when the last rounds were over
     schedule = models.CharField(max_length=6, choices=Schedule.choices, default=Schedule.EVERY)
     round_s = models.PositiveIntegerField(default=60, validators=[MinValueValidator(5)])
     # [weekday, "HH:MM"], Monday 0, on the clock of `time_zone`.
@@ -156,7 +157,9 @@ class Entry(models.Model):
     anchor = models.FloatField(null=True, blank=True)  # the strength at which fits hold it, so that the scale stays
     final_rank = models.PositiveIntegerField(null=True, blank=True)  # where it stood when the ladder was frozen
     # What keeps rounds fair.
-    byes = models.PositiveIntegerField(default=0)  # rounds in which it could have played and was left over
+    # Rounds in which it could have played and was left over: an account, see `pairing.line`; None before its first.
+    byes = models.PositiveIntegerField(null=True, blank=True, editable=False)
+    waits = models.PositiveIntegerField(default=0, editable=False)  # such rounds since it was last paired
     seats_taken = models.JSONField(default=list, blank=True)  # by seat, how often it sat there
     paired_at = models.DateTimeField(null=True, blank=True)  # last
     ready_until = models.DateTimeField(null=True, blank=True)  # a person: sits by the screen and wants to be paired
