@@ -184,7 +184,10 @@ class TableConsumer(AsyncWebsocketConsumer):
         seat = hub.seat_of(self)
         verdict = hub.judge(seat, id, move)
         if verdict is None and seat is not None:
-            await self._send_action(tables.decide, seat, id=id, move=move)
+            try:
+                await self._send_action(tables.decide, seat, id=id, move=move)
+            except tables.TooLate as refusal:
+                self._say(type="rejected", id=id, move=move, code="stale", detail=str(refusal))
         elif verdict is not None and verdict[0] == "answered":
             hub.acknowledge(self, id)
         elif verdict is not None:

@@ -21,9 +21,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from games.broker import AWAY, table_group
+from games.clocks import clock_rows, clocks_of
 from games.engine import Game, IllegalMove, InvalidRecord
 from games.live import Clock, Script, clock_of, new_game, play_on, script_of
 from games.models import Match
+from games.tables import elapsed_ms
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +57,7 @@ class Facts:
     names: list[str]
     script: Script | None
     clock: Clock | None
+    ms: list[int]  # how long each decision took, at a table with clocks
 
 
 def read_facts(code: str, known: int, *, is_complete: bool) -> Facts | None:
@@ -65,10 +68,11 @@ def read_facts(code: str, known: int, *, is_complete: bool) -> Facts | None:
             return None
         players = list(match.players.order_by("seat", "entrant"))
         script = None if is_complete else script_of(match, known)
+        ms = elapsed_ms(match) if clocks_of(match) else []
         # Row and moves are read one after the other: only an unchanged row says that they belong together.
         if Match.objects.filter(pk=match.pk, attempt=match.attempt, state=match.state).exists():
             people = {player.user_id: player.seat for player in players if player.user_id}
-            return Facts(match, people, [player.name for player in players], script, clock_of(match))
+            return Facts(match, people, [player.name for player in players], script, clock_of(match), ms)
     raise RuntimeError(f"table {code} changed at each of {READ_TRIES} reads")
 
 
@@ -262,7 +266,7 @@ class Hub:
             seq=len(game.log) if game else 0,
             you=viewer,
             view=game.view(viewer) if game else None,
-            clocks=[],
+            **self._clocks(),
             state=self.state,
             names=self.facts.names if self.facts else [],
         )
@@ -273,8 +277,15 @@ class Hub:
             return
         entries = self.game.log_for(viewer, start)
         for seq, entry in enumerate(entries, start + 1):
-            view = {"view": self.game.view(viewer)} if seq == start + len(entries) else {}
-            yield _text(type="event", seq=seq, **entry, **view)
+            now = {"view": self.game.view(viewer), **self._clocks()} if seq == start + len(entries) else {}
+            yield _text(type="event", seq=seq, **entry, **now)
+
+    def _clocks(self) -> dict[str, Any]:
+        """Return what people's clocks show, and the time, for those whose own clock goes wrong."""
+        rows: list[dict[str, Any] | None] = []
+        if self.facts is not None and self.game is not None and self.state == "playing":
+            rows = clock_rows(self.facts.match, self.game, self.facts.people.values(), self.facts.ms)
+        return {"clocks": rows, "now": timezone.now().isoformat()}
 
     def _ask(self, watcher: Watcher) -> None:
         """Tell the watcher that it is his turn, if it is."""
@@ -284,7 +295,9 @@ class Hub:
             return
         drawn = self.game.view(seat)["drawn"]
         legal = self.game.legal()
-        watcher.deliver(_text(type="your_turn", id=decision.id, legal=legal, drawn=drawn, deadline=None))
+        deadline = self.facts.match.deadline_at if self.facts else None
+        until = {"deadline": deadline and deadline.isoformat(), "now": timezone.now().isoformat()}
+        watcher.deliver(_text(type="your_turn", id=decision.id, legal=legal, drawn=drawn, **until))
 
     def catch_up(self, watcher: Watcher, seq: int) -> None:
         """Send a watcher what he missed after `seq`; the table as it is if that is nothing, or too much."""

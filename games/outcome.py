@@ -9,7 +9,9 @@ import msgspec
 
 from games.engine import FAULT_KINDS
 
-PEOPLE_FAULTS = frozenset({"resigned", "left"})
+# The kind of a person's fault, by what he did or failed to do.
+LEAVING = {"resign": "resigned", "leave": "left"}
+PEOPLE_FAULTS = frozenset(LEAVING.values())
 BOT_FAULTS = frozenset(FAULT_KINDS) - PEOPLE_FAULTS
 DETAIL_CHARS = 200
 PRIVATE_CHARS = 4000
@@ -51,9 +53,9 @@ class ReportedFault(msgspec.Struct):
 
 
 class Action(msgspec.Struct):
-    """What a person did at a table: opened it, decided, or resigned."""
+    """What happened at a table: a person opened it, decided, resigned, or let his time run out."""
 
-    do: Literal["open", "move", "resign"]
+    do: Literal["open", "move", "resign", "leave"]
     seat: Annotated[int, msgspec.Meta(ge=0, le=3)] = 0
     id: Number = 0
     move: MoveText = ""

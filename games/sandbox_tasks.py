@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from bots.process import SandboxError
 from games.engine import Game, IllegalMove
 from games.keys import attempt_key, pause_key, source_key
+from games.outcome import LEAVING
 from games.referee import Played, advance, open_game, open_seating, play_match
 from games.stopping import Stopped, stoppable
 from games.warm import warm_tables
@@ -138,8 +139,8 @@ def act(job: Job) -> dict[str, Any]:
     rejected = None
     if action["do"] == "move":
         rejected = _decide(game, action, played)
-    elif action["do"] == "resign":
-        rejected = _resign(game, action, played)
+    elif action["do"] in LEAVING:
+        rejected = _leave(game, action, played)
     if rejected is None:
         advance(game, [None] * game.seats, played=played)
     return {
@@ -174,11 +175,13 @@ def _decide(game: Game, action: Mapping[str, Any], played: Played) -> dict[str, 
     return None
 
 
-def _resign(game: Game, action: Mapping[str, Any], played: Played) -> dict[str, str] | None:
+def _leave(game: Game, action: Mapping[str, Any], played: Played) -> dict[str, str] | None:
+    """Put a person's seat on autopilot, or return why not."""
     decision = game.decision
     if decision is None or action["seat"] in game.faulted:
         return {"code": "finished", "detail": "the game is over for this seat"}
-    fault = {"seat": action["seat"], "kind": "resigned", "hand": decision.hand, "turn": decision.id, "detail": ""}
+    kind = LEAVING[action["do"]]
+    fault = {"seat": action["seat"], "kind": kind, "hand": decision.hand, "turn": decision.id, "detail": ""}
     game.fault(fault["seat"], fault["kind"])
     played.faults.append({**fault, "private": "", "ms": 0, "cpu_us": 0})
     return None

@@ -1,19 +1,24 @@
 """Human tables: open one, deal, decide, resign; what the engine made of it, accepted once; what got lost, sent again.
 
+At a table with clocks (a ranked one) a person's move and the end of his time exclude each other: whichever comes first
+stands in `Match.asked` from then on, by one conditional update, and is sent until the table has changed. So a move
+that arrived in time counts however long the engine takes for it, and one that came later is refused.
+
 A table is event-sourced. Whatever a person does goes to a sandboxed worker together with the table's number of
 changes so far (`Match.attempt`); what comes back is accepted by compare-and-set on that number, or dropped whole.
 The web process decides nothing: it folds accepted rows into views.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.core.cache import cache
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -22,6 +27,7 @@ from bots.models import Bot, BotVersion
 from bots.rates import MINUTE_S, may
 from bots.versions import playable_versions
 from games import broker
+from games.clocks import Clocks, clocks_of, deadline
 from games.dispatch import put_sources
 from games.engine import Game, IllegalMove, InvalidRecord, Rules, record
 from games.engine.game import apply_faults, check_autopilot
@@ -30,7 +36,7 @@ from games.findings import note
 from games.finish import MAX_LOST, finish_table, fold, keep_logs, seating_of, void_match
 from games.matches import create_match, is_playable, make_job, players_of
 from games.models import Match, Move, Seat
-from games.outcome import BOT_FAULTS, PEOPLE_FAULTS, Action, BadOutcome, Outcome, parse_outcome
+from games.outcome import BOT_FAULTS, LEAVING, PEOPLE_FAULTS, Action, BadOutcome, Outcome, parse_outcome
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +44,21 @@ TABLES_PER_DAY = 100
 ACTIONS_PER_MINUTE = 300
 CLICK_EXPIRES_S = 60
 ANSWERS_EXPIRES_S = 600
+ASKED_AGAIN_S = 10
+# A sweep that comes so much later than the one before it found the site asleep: nobody could move, so no clock ran.
+ASLEEP_S = 15
+AWOKEN_S = 60  # what everybody gets at least where it is not known how long the site slept
+SWEPT_KEY = "tables:swept"
 State, Kind = Match.State, Match.Kind
 RUNNING = (State.OPEN, State.PLAYING)
 
 
 class TableRefused(Exception):
     """A table that is not opened, or a wish that is not granted; the text is a sentence for the user."""
+
+
+class TooLate(TableRefused):
+    """A move that came when its player's time was over."""
 
 
 # Opened
@@ -56,8 +71,24 @@ def house_bots() -> dict[str, BotVersion]:
 
 
 def running_table(user: Any) -> Match | None:
-    """Return the table at which `user` still sits, or None."""
-    return Match.objects.filter(kind=Kind.TABLE, state__in=RUNNING, players__user=user).order_by("-id").first()
+    """Return the table at which `user` still sits and plays, or None."""
+    seats = _played_seats([user.pk]).order_by("-match")
+    return next((player.match for player in seats if not _is_out(player)), None)
+
+
+def sitting(user_ids: Iterable[int]) -> set[int]:
+    """Return those of these people who sit at a table and play; one query."""
+    return {player.user_id for player in _played_seats(user_ids) if player.user_id and not _is_out(player)}
+
+
+def _played_seats(user_ids: Iterable[int]) -> QuerySet[Seat]:
+    seats = Seat.objects.filter(user__in=list(user_ids), match__kind=Kind.TABLE, match__state__in=RUNNING)
+    return seats.select_related("match")
+
+
+def _is_out(player: Seat) -> bool:
+    """Tell whether the engine plays for the seat: its person resigned or left."""
+    return any(fault["seat"] == player.seat for fault in player.match.faults)
 
 
 def open_table(user: Any, *, opponents: Sequence[BotVersion], rules: Rules) -> Match:
@@ -83,6 +114,46 @@ def open_table(user: Any, *, opponents: Sequence[BotVersion], rules: Rules) -> M
             share=f"owner:{user.pk}",
         )
     logger.info("table opened match=%s seats=%s", match.code, match.seats)
+    return match
+
+
+def open_ranked(
+    *,
+    entrants: Sequence[Mapping[str, Any]],
+    rules: Mapping[str, Any],
+    clocks: Clocks,
+    limits: Mapping[str, Any] | None = None,
+    share: str = "",
+    server_seed: bytes | None = None,
+) -> Match:
+    """Open a ladder's table of people and bots in the caller's transaction; the cards are dealt once it is committed.
+
+    `entrants`, `rules`, `limits` (the bots' clocks), `share` and `server_seed` are as `create_match` takes them;
+    two people or more may be among the entrants. `clocks` are the people's. Nobody is waited for: the seats are drawn
+    and dealt without player seeds, for who comes late would hold up the others; and who does not come at all loses by
+    his clock.
+
+    Raises:
+        TableRefused: one of the people sits at a table already.
+        RulesError, ValueError: as `create_match`.
+    """
+    people = sorted(entrant["user"].pk for entrant in entrants if entrant.get("user") is not None)
+    with transaction.atomic():
+        # In one order, so that two ladders that want the same people do not wait for each other.
+        list(get_user_model().objects.select_for_update().filter(pk__in=people).order_by("pk"))
+        if busy := sitting(people):
+            raise TableRefused(_("%(count)d of these players sit at a table already.") % {"count": len(busy)})
+        match = create_match(
+            kind=Kind.TABLE,
+            rules=rules,
+            entrants=entrants,
+            share=share,
+            server_seed=server_seed,
+            limits={**(limits or {}), **clocks.to_json()},
+        )
+        get_user_model().objects.filter(pk__in=people).update(table=match.code, ready_until=None)
+        deal(match)
+    logger.info("ranked table opened match=%s people=%d seats=%d", match.code, len(people), match.seats)
     return match
 
 
@@ -139,15 +210,55 @@ def moves_of(match: Match, after: int = 0) -> list[str]:
     return list(match.moves.filter(number__gt=after).order_by("number").values_list("move", flat=True))
 
 
+def elapsed_ms(match: Match) -> list[int]:
+    """Return how long each decision of a running table took."""
+    return list(match.moves.order_by("number").values_list("elapsed_ms", flat=True))
+
+
 def may_act(user_id: int | None) -> bool:
     """Count one more action of a person at tables, by page or socket; False if he sends more than anybody plays."""
     return may("actions", user_id, most=ACTIONS_PER_MINUTE, within_s=MINUTE_S)
 
 
 def decide(match: Match, seat: int, *, id: int, move: str) -> bool:
-    """Send a person's decision to the engine; the answer comes to his socket. False if the broker is away."""
+    """Send a person's decision to the engine; the answer comes to his socket. False if the broker is away.
+
+    Raises:
+        TooLate: the table has clocks, and his time is over.
+    """
     action = {"do": "move", "seat": seat, "id": id, "move": move}
-    return _send_action(match, players_of(match), moves_of(match), action)
+    moves = moves_of(match)
+    if clocks_of(match) is None:
+        return _send_action(match, players_of(match), moves, action)
+    # What the engine will refuse stops no clock. What it will take is on the row, and is sent again if it gets lost.
+    is_kept = _would_stand(match, moves, action) and _ask_first(match, action)
+    return _send_action(match, players_of(match), moves, action) or is_kept
+
+
+def _would_stand(match: Match, moves: Sequence[str], action: Mapping[str, Any]) -> bool:
+    game = fold(match, moves, match.faults)
+    decision = game.decision
+    if decision is None or (decision.seat, decision.id) != (action["seat"], action["id"]):
+        return False
+    return game.autopilot() is None and action["move"] in game.legal()
+
+
+def _ask_first(match: Match, action: Mapping[str, Any]) -> bool:
+    """Note that a decision has come in time; False if it is another one that came before it, or the table moved on.
+
+    Raises:
+        TooLate: the end of his time came first.
+    """
+    now = timezone.now()
+    row = Match.objects.filter(pk=match.pk, state=State.PLAYING, awaits="person", decisions=match.decisions)
+    if row.filter(asked_at=None, deadline_at__gt=now).update(asked=dict(action), asked_at=now):
+        return True
+    found = row.first()
+    if found is None:
+        return False
+    if found.asked.get("do") == "leave" or (found.asked_at is None and found.deadline_at and found.deadline_at <= now):
+        raise TooLate(_("Your time ran out before this move came."))
+    return bool(found.asked == action)
 
 
 def resign(match: Match, seat: int) -> bool:
@@ -159,6 +270,13 @@ def _send_action(match: Match, players: Sequence[Seat], moves: Sequence[str], ac
     job = make_job(match, players) | {"moves": list(moves), "faults": match.faults, "action": dict(action)}
     shown = f"({match.code!r}, {match.attempt}, {action['do']!r})"
     return broker.send("sandbox.table_move", job, queue="tables", shown=shown, expires_s=CLICK_EXPIRES_S)
+
+
+def _send_asked(match_id: int) -> None:
+    """Send what a table with clocks waits for, as the table stands now."""
+    match = Match.objects.filter(pk=match_id, state=State.PLAYING, asked_at__isnull=False).first()
+    if match is not None:
+        _send_action(match, players_of(match), moves_of(match), match.asked)
 
 
 def _ask_bots(match_id: int) -> None:
@@ -210,9 +328,11 @@ def _apply(match: Match, parsed: Outcome) -> Game:
     people = set(match.players.filter(user__isnull=False).values_list("seat", flat=True))
     action = parsed.action
     for fault in parsed.faults:
-        of_person = action is not None and action.do == "resign" and fault.seat == action.seat
+        of_person = action is not None and fault.seat == action.seat and LEAVING.get(action.do) == fault.kind
         if (fault.kind in PEOPLE_FAULTS) != of_person or (fault.seat in people) != of_person:
             raise BadOutcome(f"expected no fault {fault.kind} of seat {fault.seat}")
+    if action is not None and action.do == "leave" and match.asked != _asked(action):
+        raise BadOutcome(f"expected nobody's time to have run out: seat {action.seat}")
     game = fold(match, moves_of(match), match.faults)
     waiting: list[Mapping[str, Any]] = [fault.public() for fault in reversed(parsed.faults)]
     apply_faults(game, waiting)
@@ -245,10 +365,10 @@ def _store(match: Match, game: Game, parsed: Outcome) -> bool:
     now = timezone.now()
     ms = list(parsed.ms)
     if parsed.action is not None and parsed.action.do == "move" and ms:
-        ms[0] = max(0, round((now - (match.moved_at or now)).total_seconds() * 1000))
+        ms[0] = _took_ms(match, parsed.action, now)
     with transaction.atomic():
         row = Match.objects.filter(pk=match.pk, attempt=match.attempt, state=match.state)
-        if not row.update(**_figures(match, game, now)):
+        if not row.update(**_figures(match, game, now), **_clock_figures(match, game, ms, now)):
             return False
         if parsed.action is not None and parsed.action.do == "open":
             _seat_people(match)
@@ -259,12 +379,15 @@ def _store(match: Match, game: Game, parsed: Outcome) -> bool:
         )
         match.refresh_from_db()
         keep_logs(match, list(match.players.select_related("bot")), game, parsed)
+        _let_go(match, parsed)
         if game.result is not None:
-            finish_table(match, game, list(match.moves.order_by("number").values_list("elapsed_ms", flat=True)))
+            finish_table(match, game, elapsed_ms(match))
             return True
         transaction.on_commit(lambda: broker.notify_table(match.code), robust=True)
         if match.awaits == "bots":
             transaction.on_commit(lambda: _ask_bots(match.pk), robust=True)
+        elif match.asked_at is not None:
+            transaction.on_commit(lambda: _send_asked(match.pk), robust=True)
     logger.info("table changed match=%s attempt=%s decisions=%s", match.code, match.attempt, match.decisions)
     return True
 
@@ -276,11 +399,43 @@ def _figures(match: Match, game: Game, now: Any) -> dict[str, Any]:
         "decisions": game.decisions_made,
         "faults": [fault._asdict() for fault in game.faults],
         "awaits": _awaits(match, game),
-        "moved_at": now,
         "sent_at": now,
         "heard_at": None,
         "lost_attempts": 0,
     }
+
+
+def _clock_figures(match: Match, game: Game, ms: Sequence[int], now: datetime) -> dict[str, Any]:
+    """Return since when the pending decision is to be made, and by when; `ms` are the batch's.
+
+    Who leaves a table while another thinks does not set that other one's clock back, nor lose his move that is on
+    its way.
+    """
+    if match.state == State.PLAYING and game.decisions_made == match.decisions and game.decision is not None:
+        return {}
+    fresh = {"moved_at": now, "asked": {}, "asked_at": None, "deadline_at": None}
+    clocks = clocks_of(match)
+    if clocks is not None and _awaits(match, game) == "person":
+        fresh["deadline_at"] = deadline(clocks, game, [*elapsed_ms(match), *ms], since=now)
+    return fresh
+
+
+def _took_ms(match: Match, action: Action, now: datetime) -> int:
+    """Return how long a person took for a decision: until it arrived, where that was noted."""
+    arrived = match.asked_at if match.asked_at and match.asked == _asked(action) else now
+    return max(0, round((arrived - (match.moved_at or arrived)).total_seconds() * 1000))
+
+
+def _asked(action: Action) -> dict[str, Any]:
+    """Return an action as `Match.asked` keeps it."""
+    return {"do": action.do, "seat": action.seat, "id": action.id, "move": action.move}
+
+
+def _let_go(match: Match, parsed: Outcome) -> None:
+    """Let people who resigned or left sit down elsewhere, while the table goes on without them."""
+    if parsed.faults:
+        gone = match.players.filter(seat__in=[fault.seat for fault in parsed.faults], user__isnull=False)
+        get_user_model().objects.filter(pk__in=gone.values("user"), table=match.code).update(table="")
 
 
 def _awaits(match: Match, game: Game) -> str:
@@ -305,8 +460,9 @@ def _drop(match: Match, parsed: Outcome) -> bool:
     logger.info("late change dropped match=%s", match.code)
     if action is None or action.do != "move":
         return False
-    match.refresh_from_db(fields=["state"])
-    if _stands(match, action):
+    match.refresh_from_db(fields=["state", "asked", "asked_at"])
+    is_on_its_way = match.asked_at is not None and match.asked == _asked(action)
+    if is_on_its_way or _stands(match, action):
         return False
     over = match.is_over
     return _reject(match, parsed, "finished" if over else "stale", "the game is over" if over else "the table moved on")
@@ -324,6 +480,9 @@ def _reject(match: Match, parsed: Outcome, code: str, detail: str) -> bool:
     """Tell the person whose action it was, and nobody else, that it was not taken. Always False."""
     action = parsed.action
     if action is not None:
+        if match.asked_at is not None and match.asked == _asked(action):
+            asked = Match.objects.filter(pk=match.pk, attempt=match.attempt, asked_at=match.asked_at)
+            asked.update(asked={}, asked_at=None)
         content = {"seat": action.seat, "id": action.id, "move": action.move, "reason": code, "detail": detail}
         broker.notify_table(match.code, "table.rejected", **content)
     return False
@@ -355,6 +514,49 @@ def ask_again(code: str, attempt: int) -> bool:
     return True
 
 
+def enforce_clocks() -> int:
+    """Have everybody leave whose time is over, and send again what got lost of what came in time; return how many left.
+
+    Meant to run every second. A person who never came is one whose time for his first decision is over.
+    """
+    now = timezone.now()
+    _let_stand(now)
+    tables = Match.objects.filter(kind=Kind.TABLE, state=State.PLAYING, awaits="person", deadline_at__isnull=False)
+    for pk in tables.filter(asked_at__lt=now - timedelta(seconds=ASKED_AGAIN_S)).values_list("pk", flat=True):
+        _send_asked(pk)
+    return sum(_end_time(match, now) for match in tables.filter(asked_at=None, deadline_at__lte=now))
+
+
+def _end_time(match: Match, now: datetime) -> bool:
+    """Ask for the end of the time of the person for whom a table waits; False if his move has come after all."""
+    decision = fold(match, moves_of(match), match.faults).decision
+    if decision is None:
+        return False
+    action = {"do": "leave", "seat": decision.seat, "id": decision.id, "move": ""}
+    row = Match.objects.filter(pk=match.pk, attempt=match.attempt, state=State.PLAYING, asked_at=None)
+    if not row.filter(deadline_at__lte=now).update(asked=action, asked_at=now):
+        return False
+    logger.info("time ran out match=%s seat=%d decision=%d", match.code, decision.seat, decision.id)
+    transaction.on_commit(lambda: _send_asked(match.pk), robust=True)
+    return True
+
+
+def _let_stand(now: datetime) -> None:
+    """Move deadlines on by the time for which the site was asleep: nobody's move could come then."""
+    before = cache.get(SWEPT_KEY)
+    cache.set(SWEPT_KEY, now, timeout=None)
+    tables = Match.objects.filter(kind=Kind.TABLE, state=State.PLAYING, awaits="person", deadline_at__isnull=False)
+    if before is None:
+        least = now + timedelta(seconds=AWOKEN_S)
+        moved = tables.filter(deadline_at__lt=least).update(deadline_at=least)
+    elif (asleep := now - before) > timedelta(seconds=ASLEEP_S):
+        moved = tables.update(deadline_at=F("deadline_at") + asleep, moved_at=F("moved_at") + asleep)
+    else:
+        return
+    if moved:
+        note("asleep", "tables", f"{moved} clocks stood still")
+
+
 def sweep_tables() -> dict[str, int]:
     """Send again what has waited too long for an answer, and give up tables at which nothing happens any more."""
     return {"unanswered": _send_unanswered(), "idle": _void_idle()}
@@ -376,6 +578,8 @@ def _send_unanswered() -> int:
 def _void_idle() -> int:
     since = timezone.now() - timedelta(seconds=settings.TABLE_IDLE_S)
     tables = Match.objects.filter(kind=Kind.TABLE, state__in=RUNNING).annotate(last=Coalesce("moved_at", "created_at"))
+    # Where people have clocks these say how long one may think.
+    tables = tables.exclude(awaits="person", deadline_at__isnull=False)
     # Read again in the update: a decision may come in between.
     still = Q(moved_at__lt=since) | Q(moved_at=None, created_at__lt=since)
     return sum(void_match(pk, "idle", only=still) for pk in tables.filter(last__lt=since).values_list("pk", flat=True))

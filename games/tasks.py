@@ -25,6 +25,11 @@ def sweep_tables() -> None:
 
 
 @shared_task(ignore_result=True)
+def enforce_clocks() -> None:
+    tables.enforce_clocks()
+
+
+@shared_task(ignore_result=True)
 def release_shows() -> None:
     finish.release_shows()
 

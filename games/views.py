@@ -17,6 +17,7 @@ from bots.rates import MINUTE_S, too_often
 from bots.views import own_version
 from games import asides, author_views, live, replay, tables
 from games import health as health_facts
+from games.clocks import clock_rows, clocks_of
 from games.debrief import Debrief, debrief
 from games.dispatch import place_in_queue
 from games.forms import DealForm, MoveForm, TableForm
@@ -78,9 +79,13 @@ def _table_context(match: Match, players: list[Seat], own: Seat | None) -> dict[
     view, log = game.view(seat), game.log_for(seat)
     names = [player.name for player in players]
     is_own_turn = seat is not None and view["to_act"] == seat and seat not in view["faulted"]
+    ms = tables.elapsed_ms(match) if clocks_of(match) else []
+    people = [player.seat for player in players if player.user_id]
+    clocks = dict(enumerate(clock_rows(match, game, people, ms)))
     return {
         "view": view,
-        "seats": [_named(player, own) for player in players],
+        "seats": [_named(player, own) | {"clock": clocks.get(player.seat or 0)} for player in players],
+        "deadline": match.deadline_at if is_own_turn else None,
         "target": None if match.rules["end"] == "hands" else match.rules["target"],
         "last": next((event for event in reversed(log) if "move" in event), None),
         "log": log[: -LOG_SHOWN - 1 : -1],
@@ -129,8 +134,12 @@ def table_move(request: HttpRequest, code: str) -> HttpResponse:
     seat = tables.seat_of(match, request.user)
     if seat is None or match.state != State.PLAYING or not form.is_valid():
         messages.error(request, _("That move was not taken. Nothing was lost; choose again."))
-    elif not tables.decide(match, seat, **form.cleaned_data):
-        messages.error(request, _("The table could not be reached. Nothing was lost; please try again."))
+    else:
+        try:
+            if not tables.decide(match, seat, **form.cleaned_data):
+                messages.error(request, _("The table could not be reached. Nothing was lost; please try again."))
+        except tables.TooLate as refusal:
+            messages.error(request, str(refusal))
     return redirect("table", code)
 
 

@@ -133,6 +133,7 @@ def _table_words() -> dict[str, str]:
         "last_move": _("last move"),
         "hand_no": _("Hand {no}"),
         "your_turn": _("Your turn"),
+        "hurry": _("{seconds} seconds left for your move"),
         "call_toggle": _("Call Soureh with this move"),
         "discard_button": _("Discard"),
         "show_button": _("Show and win the hand"),

@@ -133,6 +133,8 @@ CELERY_TASK_ROUTES = {
     "ladder.tasks.hold_due": {"queue": "slow"},
     "ladder.tasks.sweep": {"queue": "slow"},
     "ladder.tasks.rate_overlooked": {"queue": "slow"},
+    "ladder.tasks.fit_due": {"queue": "slow"},
+    "ladder.tasks.fit": {"queue": "slow"},
 }
 # A web page that enqueues must not hang while the broker is away: what is lost here the sweep finds.
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 2, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
@@ -148,8 +150,10 @@ CELERY_BEAT_SCHEDULE = {
     "release-shows": _every("games.tasks.release_shows", 5.0),
     "sweep-matches": _every("games.tasks.sweep", 5.0),
     "sweep-tables": _every("games.tasks.sweep_tables", 30.0),
+    "enforce-clocks": _every("games.tasks.enforce_clocks", 1.0),
     "hold-rounds": _every("ladder.tasks.tick", 1.0),
     "sweep-ladders": _every("ladder.tasks.sweep", 10.0),
+    "fit-ladders": _every("ladder.tasks.fit_due", 10.0),
 }
 
 # People.

@@ -4,13 +4,16 @@ They take views as the engine gives them (`game.view`) and add only what is said
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import template
 from django.templatetags.static import static
+from django.utils import timezone
 
 from games import wording
+from games.clocks import left_s
 
 register = template.Library()
 
@@ -36,6 +39,13 @@ def card(code: str | None, label: str | None = None) -> dict[str, Any]:
 def card_name(code: str | None) -> str:
     """Name a card in words."""
     return wording.card_name(code)
+
+
+@register.filter
+def clock_left(clock: Mapping[str, Any]) -> str:
+    """Return in minutes and seconds what a row of `clocks.clock_rows` leaves for the present move, or the next one."""
+    seconds = math.ceil(left_s(clock, timezone.now()))
+    return f"{seconds // 60}:{seconds % 60:02}"
 
 
 @register.simple_tag

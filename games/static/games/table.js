@@ -2,6 +2,8 @@
 // connectTable() keeps it live over the table's socket and lets its reader move. No rule of the game is in
 // here: what may be done is the list `legal` that the server sends; words come from the server too.
 
+import { formatDuration } from "../soureh_site/site.js";
+
 const HIDDEN = "??";
 const MOVES = { keep: "k", swap: "s", discard: "d", pick: "p" };
 
@@ -401,6 +403,12 @@ const LONGEST_RETRY_MS = 20000;
 const FLOODED = 4008;
 const UNKNOWN = 4004;
 const UNANSWERED_MS = 8000;
+const HURRY_MS = 20000;
+
+/** A moment of the server's as the reader's own clock will show it, which may go wrong. */
+function here(moment, now) {
+  return new Date(Date.now() + Date.parse(moment) - Date.parse(now)).toISOString();
+}
 
 class Connection {
   constructor(root) {
@@ -485,7 +493,35 @@ class Connection {
     this.askedFrom = null;
     this.say("");
     if (message.view) this.show(message.view);
+    this.setClocks(message);
     this.state(message);
+  }
+
+  /** Set people's clocks: one runs, the others stand at what their next move may take. */
+  setClocks(message) {
+    for (const [seat, clock] of (message.clocks ?? []).entries()) {
+      const holder = this.root.querySelector(`[data-clock="${seat}"]`);
+      if (!holder) continue;
+      const time = holder.querySelector("time");
+      holder.hidden = !clock;
+      holder.classList.remove("is-short");
+      delete time.dataset.countdown;
+      if (clock?.deadline) time.dataset.countdown = here(clock.deadline, message.now);
+      else if (clock) time.textContent = formatDuration(Math.ceil(clock.move_s + clock.bank_ms / 1000));
+    }
+  }
+
+  /** Say to the player, once for a turn, that his time is nearly over. */
+  hurry(turn) {
+    clearTimeout(this.hurrying);
+    if (!turn.deadline) return;
+    const wait = Date.parse(turn.deadline) - Date.now() - HURRY_MS;
+    if (wait < 0) return;
+    this.hurrying = setTimeout(() => {
+      if (this.turn?.id !== turn.id) return;
+      this.root.querySelector(`[data-clock="${this.view.you}"]`)?.classList.add("is-short");
+      announce(this.root, fill(this.table.words.hurry, { seconds: HURRY_MS / 1000 }));
+    }, wait);
   }
 
   /** The table itself: the game may be over some moments before its result stands. */
@@ -508,6 +544,7 @@ class Connection {
     if (message.event === "hand_end") this.handEnd(text);
     this.batch.push({ message, text });
     if (message.view) this.show(message.view, this.batch.splice(0));
+    this.setClocks(message);
     if (message.event === "game_end") this.endTurn();
   }
 
@@ -531,6 +568,8 @@ class Connection {
   yourTurn(message) {
     const isKnown = this.turn?.id === message.id && this.root.classList.contains("is-choosing");
     this.turn = message;
+    if (message.deadline) message.deadline = here(message.deadline, message.now);
+    this.hurry(message);
     if (this.pending?.id === message.id) {
       if (this.pending.isLost) this.resend();
       return;
