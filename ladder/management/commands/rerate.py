@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from ladder.models import Ladder
+from ladder.management.ladders import find_ladder
 from ladder.replay import rerate
 
 
@@ -17,7 +17,7 @@ class Command(BaseCommand):
         parser.add_argument("--check", action="store_true", help="write nothing; exit 1 at the first difference")
 
     def handle(self, *args: Any, ladder: str, check: bool, **options: Any) -> None:
-        found = rerate(_find(ladder), check=check)
+        found = rerate(find_ladder(ladder), check=check)
         if check and found.first:
             raise CommandError(str(found.first[0]), returncode=1)
         for difference in found.first:
@@ -27,12 +27,3 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{ladder}: " + (f"{found.differences} corrected" if found.differences else "every figure holds")
         )
-
-
-def _find(name: str) -> Ladder:
-    """Return the ladder of this slug or name. CommandError names what there is."""
-    for field in ("slug", "name"):
-        if ladder := Ladder.objects.filter(**{field: name}).first():
-            return ladder
-    known = ", ".join(Ladder.objects.values_list("slug", flat=True)) or "none"
-    raise CommandError(f"expected a ladder, one of {known}: {name!r}", returncode=2)
