@@ -1,63 +1,212 @@
-"""Enter a bot into a ladder, pause it, take it out: every change of an entry's state.
+"""Enter a ladder, pause, leave and come back; say that one is ready: every change of an entry's state by its owner.
 
-Only a bot's owner may; house bots are entered by the seed. An entry is never deleted: whoever
-comes back resumes the same entry and its rating. Ratings are none of this module's business.
+A person enters himself, a bot's owner his bot; house bots are entered by the seed. Who may not is told why in a
+sentence, before he tries and when he has tried. An entry is never deleted: whoever comes back has the same entry and
+its rating. Ratings are none of this module's business.
 """
 
 import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
-from django.db import IntegrityError, transaction
+from django.db import transaction
+from django.db.models import Max, Q, Value
+from django.db.models.functions import Coalesce, Greatest
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from bots.models import Bot, BotVersion
-from bots.versions import newest_versions, playable
-from ladder.models import Entry, Ladder
+from bots.versions import newest_versions, playable_versions
+from games.tables import running_table, sitting
+from ladder.models import Entry, Ladder, LadderEvent
 from ladder.notices import announce
 
 logger = logging.getLogger(__name__)
+
+READY_FOR = timedelta(minutes=10)
+RENEWED_EVERY = timedelta(minutes=1)  # a page asks more often than that
+State = Ladder.State
 
 
 class NotRegistered(Exception):
     """The entry stays as it was; the text is a sentence that tells its owner why and what to do."""
 
 
-def register(user: Any, bot: Bot, ladder: Ladder) -> Entry:
-    """Enter `bot` into `ladder`, or bring a withdrawn entry back with the rating that it had.
+# Who may enter
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Who of a user's could be in a ladder: himself, or a bot; its entry if it has one, and why it may not enter."""
+
+    entrant: Any  # Bot or User
+    entry: Entry | None
+    why_not: str
+
+    @property
+    def is_person(self) -> bool:
+        """Whether it is the user himself."""
+        return not isinstance(self.entrant, Bot)
+
+
+class Desk:
+    """What must be known of a user and a ladder to say who of his may enter: three queries, two more on occasion."""
+
+    def __init__(self, user: Any, ladder: Ladder, bots: Sequence[Bot]) -> None:
+        self.user, self.ladder = user, ladder
+        ids = [bot.pk for bot in bots]
+        self.newest = newest_versions(ids)
+        self.playable = playable_versions(ids)
+        own = ladder.entries.filter(Q(bot__owner=user) | Q(user=user)).select_related("bot", "user")
+        self.entries = {(entry.bot_id, entry.user_id): entry for entry in own}
+        for entry in self.entries.values():
+            entry.ladder = ladder
+        self.is_confirmed = has_confirmed_address(user)
+
+    def entry_of(self, entrant: Any) -> Entry | None:
+        """Return the entrant's entry, whatever its state."""
+        return self.entries.get((entrant.pk, None) if isinstance(entrant, Bot) else (None, entrant.pk))
+
+    def why_not(self, entrant: Any) -> str:
+        """Say why the entrant may not enter now, or come back; an empty text if it may."""
+        entry = self.entry_of(entrant)
+        if entry is not None and entry.state == Entry.State.DISQUALIFIED:
+            return _why_disqualified(entry)
+        if entry is not None and entry.state != Entry.State.WITHDRAWN:
+            return _("%(name)s is in %(ladder)s already.") % {"name": entry.name, "ladder": self.ladder}
+        return why_shut(self.ladder) or self._why_none_of_these(entrant) or self._why_no_more()
+
+    def _why_none_of_these(self, entrant: Any) -> str:
+        kinds, is_bot = self.ladder.entrants, isinstance(entrant, Bot)
+        if is_bot and kinds == Ladder.Entrants.PEOPLE:
+            return _("%(ladder)s is for people; bots cannot be entered.") % {"ladder": self.ladder}
+        if not is_bot and kinds == Ladder.Entrants.BOTS:
+            return _("%(ladder)s is for bots; enter one of yours.") % {"ladder": self.ladder}
+        if not self.is_confirmed:
+            return _("Please confirm your e-mail address first; you can have the message sent again in your account.")
+        if is_bot and entrant.pk not in self.playable:
+            return _why_not_playable(entrant, self.newest.get(entrant.pk))
+        return ""
+
+    def _why_no_more(self) -> str:
+        most = self.ladder.entries_per_owner
+        count = sum(entry.state not in Entry.GONE for entry in self.entries.values())
+        if most is None or count < most:
+            return ""
+        text = ngettext(
+            "You have %(count)d entry in %(ladder)s, which is as many as it allows. Withdraw it first.",
+            "You have %(count)d entries in %(ladder)s, which is as many as it allows. Withdraw one of them first.",
+            count,
+        )
+        return text % {"count": count, "ladder": self.ladder}
+
+
+def candidates(user: Any, ladder: Ladder) -> list[Candidate]:
+    """Return who of the user's is in the ladder or could be, himself first; not himself where people cannot play."""
+    bots = list(Bot.objects.filter(owner=user).order_by("name"))
+    desk = Desk(user, ladder, bots)
+    entrants = [*([user] if ladder.entrants != Ladder.Entrants.BOTS or desk.entry_of(user) else []), *bots]
+    return [Candidate(entrant, desk.entry_of(entrant), desk.why_not(entrant)) for entrant in entrants]
+
+
+def why_shut(ladder: Ladder, now: datetime | None = None) -> str:
+    """Say why nobody can enter the ladder at present; an empty text if one can."""
+    now = now or timezone.now()
+    opens, ends = ladder.registration_from, ladder.registration_until
+    name = {"ladder": ladder}
+    if ladder.state == State.CLOSED:
+        return _("%(ladder)s is closed; nobody can enter any more.") % name
+    if ladder.state == State.FROZEN:
+        return _("%(ladder)s is frozen: its last matches are played, and nobody can enter any more.") % name
+    if opens is not None and opens > now:
+        return _("Registration for %(ladder)s opens on %(date)s.") % {**name, "date": _spell(opens)}
+    if ladder.state == State.ANNOUNCED:
+        return _("%(ladder)s is announced; nobody can enter yet.") % name
+    if ends is not None and ends <= now:
+        return _("Registration for %(ladder)s ended on %(date)s.") % {**name, "date": _spell(ends)}
+    return ""
+
+
+def _spell(moment: datetime) -> str:
+    return date_format(localtime(moment), "j F Y, H:i e")
+
+
+def has_confirmed_address(user: Any) -> bool:
+    """Tell whether the user confirmed an address of his; where the site sends no mail nobody has to."""
+    return not settings.MAIL or EmailAddress.objects.filter(user=user, verified=True).exists()
+
+
+def _why_disqualified(entry: Entry) -> str:
+    event = LadderEvent.objects.filter(ladder=entry.ladder, what="disqualified", effect__entry=entry.pk).first()
+    name = {"name": entry.name, "ladder": entry.ladder}
+    if event is None or not event.reason:
+        return _("%(name)s was disqualified from %(ladder)s and cannot come back.") % name
+    text = _("%(name)s was disqualified from %(ladder)s and cannot come back. The reason given: %(reason)s")
+    return text % {**name, "reason": event.reason}
+
+
+def _why_not_playable(bot: Bot, newest: BotVersion | None) -> str:
+    if newest is None:
+        return _("%(bot)s has no version yet; upload one first.") % {"bot": bot}
+    name = {"bot": bot, "number": newest.number}
+    if newest.state == BotVersion.State.TRIAL:
+        return _("Version %(number)d of %(bot)s is still to play its trial match; try again when it has.") % name
+    if newest.state == BotVersion.State.FAILED:
+        return _("Version %(number)d of %(bot)s did not pass its trial; see its log and upload a new one.") % name
+    return _("Version %(number)d of %(bot)s was set aside; retry it on its page, or upload a new one.") % name
+
+
+# Entering and leaving
+
+
+def register(user: Any, entrant: Any, ladder: Ladder) -> Entry:
+    """Enter `entrant` (the user himself, or a bot of his) into `ladder`, or bring it back with the rating that it had.
 
     Raises:
-        PermissionDenied: the bot is not the user's.
-        NotRegistered: the ladder is closed, no version may play, or the bot is in the ladder already.
+        PermissionDenied: it is neither the user himself nor his bot.
+        NotRegistered: it may not enter now; see `Desk.why_not`.
     """
-    _check_owner(user, bot)
-    if not ladder.is_open:
-        raise NotRegistered(_("%(ladder)s is closed; no bot can be entered now.") % {"ladder": ladder})
-    if playable(bot) is None:
-        raise NotRegistered(_why_not_playable(bot))
-    return enter(bot, ladder)
+    is_bot = isinstance(entrant, Bot)
+    if not (entrant.is_owned_by(user) if is_bot else user.is_authenticated and entrant == user):
+        raise PermissionDenied("expected the user himself, or a bot of his own")
+    with transaction.atomic():
+        # Two requests at once would each find room for one more.
+        get_user_model().objects.select_for_update().get(pk=user.pk)
+        if reason := Desk(user, ladder, [entrant] if is_bot else []).why_not(entrant):
+            raise NotRegistered(reason)
+        return enter(entrant, ladder)
 
 
-def enter(bot: Bot, ladder: Ladder) -> Entry:
-    """Enter `bot` without asking whose it is. NotRegistered if it is in the ladder already."""
-    try:
-        with transaction.atomic():
-            entry = Entry.objects.create(
-                ladder=ladder, bot=bot, seed_rating=ladder.initial_rating, rating=ladder.initial_rating
-            )
-    except IntegrityError:
-        entry = Entry.objects.get(ladder=ladder, bot=bot)
-        if not _move(entry, (Entry.State.WITHDRAWN,), Entry.State.ACTIVE):
-            raise NotRegistered(_("%(bot)s is in %(ladder)s already.") % {"bot": bot, "ladder": ladder}) from None
-        return entry
-    _announce(entry)
-    logger.info("registered entry=%d ladder=%s bot=%s", entry.pk, ladder.slug, bot.slug)
+def enter(entrant: Any, ladder: Ladder) -> Entry:
+    """Enter a bot or a person without asking who may. NotRegistered if it is in the ladder already.
+
+    Who comes late has been left over as often as anybody else: otherwise it would have to catch up first.
+    """
+    who = {"bot": entrant} if isinstance(entrant, Bot) else {"user": entrant}
+    byes = ladder.entries.aggregate(most=Coalesce(Max("byes"), 0))["most"]
+    figures = {"seed_rating": ladder.initial_rating, "rating": ladder.initial_rating, "byes": byes}
+    entry, is_new = Entry.objects.get_or_create(ladder=ladder, **who, defaults=figures)
+    entry.ladder = ladder
+    if is_new:
+        _announce(entry)
+        logger.info("registered entry=%d ladder=%s name=%s", entry.pk, ladder.slug, entry.name)
+    elif not _move(entry, (Entry.State.WITHDRAWN,), Entry.State.ACTIVE, byes=Greatest("byes", Value(byes))):
+        raise NotRegistered(_("%(name)s is in %(ladder)s already.") % {"name": entry.name, "ladder": ladder})
     return entry
 
 
 def pause(user: Any, entry: Entry) -> None:
     """Leave the entry out of rounds until it is resumed. PermissionDenied, NotRegistered."""
-    _change(user, entry, (Entry.State.ACTIVE,), Entry.State.PAUSED)
+    _change(user, entry, (Entry.State.ACTIVE,), Entry.State.PAUSED, ready_until=None)
 
 
 def resume(user: Any, entry: Entry) -> None:
@@ -66,30 +215,41 @@ def resume(user: Any, entry: Entry) -> None:
 
 
 def withdraw(user: Any, entry: Entry) -> None:
-    """Take the entry out of the standings; its history and rating stay. PermissionDenied, NotRegistered."""
-    _change(user, entry, (Entry.State.ACTIVE, Entry.State.PAUSED), Entry.State.WITHDRAWN)
+    """Take the entry out of the standings; its history and rating stay. PermissionDenied, NotRegistered.
+
+    What it plays it plays to the end, and that counts.
+    """
+    _change(user, entry, (Entry.State.ACTIVE, Entry.State.PAUSED), Entry.State.WITHDRAWN, ready_until=None)
 
 
-def _check_owner(user: Any, bot: Bot | None) -> None:
-    if bot is None or not bot.is_owned_by(user):
-        raise PermissionDenied("expected a bot of the user's own")
+def come_back(user: Any, entry: Entry) -> None:
+    """Bring a withdrawn entry back, as `register` does. PermissionDenied, NotRegistered."""
+    register(user, entry.bot or entry.user, entry.ladder)
+    entry.refresh_from_db()
 
 
-def _change(user: Any, entry: Entry, before: tuple[Entry.State, ...], after: Entry.State) -> None:
-    _check_owner(user, entry.bot)
-    if not _move(entry, before, after):
+def _check_owner(user: Any, entry: Entry) -> None:
+    if not user.is_authenticated or entry.owner_id != user.pk:
+        raise PermissionDenied("expected an entry of the user's own")
+
+
+def _change(user: Any, entry: Entry, before: tuple[Entry.State, ...], after: Entry.State, **figures: Any) -> None:
+    _check_owner(user, entry)
+    if not _move(entry, before, after, **figures):
         entry.refresh_from_db(fields=["state"])
         raise NotRegistered(
-            _("Nothing was changed: %(bot)s is %(state)s in %(ladder)s.")
-            % {"bot": entry.bot, "state": entry.get_state_display(), "ladder": entry.ladder}
+            _("Nothing was changed: %(name)s is %(state)s in %(ladder)s.")
+            % {"name": entry.name, "state": entry.get_state_display(), "ladder": entry.ladder}
         )
 
 
-def _move(entry: Entry, before: tuple[Entry.State, ...], after: Entry.State) -> bool:
+def _move(entry: Entry, before: tuple[Entry.State, ...], after: Entry.State, **figures: Any) -> bool:
     """Move one entry's state if it is one of `before`; False if somebody else was first."""
-    if Entry.objects.filter(pk=entry.pk, state__in=before).update(state=after) != 1:
+    if Entry.objects.filter(pk=entry.pk, state__in=before).update(state=after, **figures) != 1:
         return False
     entry.state = after
+    if entry.user_id is not None:
+        _tell_heads([entry.user_id])
     _announce(entry)
     logger.info("entry=%d state=%s", entry.pk, after.value)
     return True
@@ -99,13 +259,70 @@ def _announce(entry: Entry) -> None:
     transaction.on_commit(lambda: announce(entry.ladder.slug), robust=True)
 
 
-def _why_not_playable(bot: Bot) -> str:
-    newest = newest_versions([bot.pk]).get(bot.pk)
-    if newest is None:
-        return _("%(bot)s has no version yet; upload one first.") % {"bot": bot}
-    name = {"bot": bot, "number": newest.number}
-    if newest.state == BotVersion.State.TRIAL:
-        return _("Version %(number)d of %(bot)s is still to play its trial match; try again when it has.") % name
-    if newest.state == BotVersion.State.FAILED:
-        return _("Version %(number)d of %(bot)s did not pass its trial; see its log and upload a new one.") % name
-    return _("Version %(number)d of %(bot)s was set aside; retry it on its page, or upload a new one.") % name
+# A person who sits by the screen
+
+
+def get_ready(user: Any, entry: Entry) -> None:
+    """Say that a person wants to be paired from now on, for ten minutes. PermissionDenied, NotRegistered."""
+    _check_person(user, entry)
+    if entry.state != Entry.State.ACTIVE:
+        text = _("You are %(state)s in %(ladder)s; resume your entry, or come back, first.")
+        raise NotRegistered(text % {"state": entry.get_state_display(), "ladder": entry.ladder})
+    if entry.ladder.state != State.RUNNING:
+        raise NotRegistered(_("%(ladder)s holds no rounds now.") % {"ladder": entry.ladder})
+    if running_table(user) is not None:
+        raise NotRegistered(_("You are still sitting at a table. Finish that game, or resign it, first."))
+    _set_ready(entry, timezone.now() + READY_FOR)
+
+
+def stand_down(user: Any, entry: Entry) -> None:
+    """Say that a person does not want to be paired now. PermissionDenied."""
+    _check_person(user, entry)
+    _set_ready(entry, None)
+
+
+def _set_ready(entry: Entry, until: datetime | None) -> None:
+    Entry.objects.filter(pk=entry.pk).update(ready_until=until)
+    entry.ready_until = until
+    _tell_heads([entry.user_id or 0])
+    _announce(entry)
+
+
+def renew(user: Any) -> datetime | None:
+    """Let who is ready stay so for ten more minutes: a page of his is open. None if he is not ready for any ladder."""
+    now = timezone.now()
+    if user.ready_until is not None and user.ready_until > now + READY_FOR - RENEWED_EVERY:
+        return user.ready_until  # type: ignore[no-any-return]
+    ready = Entry.objects.filter(user=user, ready_until__gt=now, state=Entry.State.ACTIVE, ladder__state=State.RUNNING)
+    until = now + READY_FOR if ready.update(ready_until=now + READY_FOR) else None
+    get_user_model().objects.filter(pk=user.pk).update(ready_until=until)
+    return until
+
+
+def busy_people() -> set[int]:
+    """Return those who said that they are ready and sit at a table: no round may want them."""
+    ready = Entry.objects.filter(user__isnull=False, ready_until__gt=timezone.now())
+    return sitting(ready.values_list("user_id", flat=True))
+
+
+def seat(user_ids: Iterable[int]) -> None:
+    """Note that people were paired: they are ready no more, in no ladder. Who wants to play on says so again.
+
+    So nobody is paired again and again who has left a page open.
+    """
+    ids = list(user_ids)
+    Entry.objects.filter(user__in=ids).update(ready_until=None)
+    get_user_model().objects.filter(pk__in=ids).update(ready_until=None)
+
+
+def _check_person(user: Any, entry: Entry) -> None:
+    _check_owner(user, entry)
+    if entry.user_id is None:
+        raise NotRegistered(_("A bot is always ready; pause its entry if it is to sit out."))
+
+
+def _tell_heads(user_ids: Sequence[int]) -> None:
+    """Write into people's accounts, for the heads of their pages, until when they are ready for any ladder."""
+    for user_id in user_ids:
+        until = Entry.objects.filter(user=user_id).aggregate(last=Max("ready_until"))["last"]
+        get_user_model().objects.filter(pk=user_id).update(ready_until=until)
