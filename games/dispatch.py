@@ -8,8 +8,8 @@ everybody can see a place in the queue, and losing the broker loses nothing. Not
 import heapq
 import itertools
 import logging
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -115,7 +115,15 @@ def _lines(matches: QuerySet[Match], long: Sequence[str]) -> list[QuerySet[Match
     return [trials.exclude(share__in=long), matches.exclude(kind=Kind.TRIAL), trials.filter(share__in=long)]
 
 
-def _line_of(match: Match, long: Sequence[str]) -> int:
+class Waiting(NamedTuple):
+    """A match that waits for a worker, as far as its place in the queue depends on it."""
+
+    id: int
+    kind: str
+    share: str
+
+
+def _line_of(match: Waiting, long: Collection[str]) -> int:
     """Return the index of the one of `_lines` in which a match waits."""
     if match.kind != Kind.TRIAL:
         return 1
@@ -167,18 +175,27 @@ def take_turns(
 
 def place_in_queue(match: Match) -> int | None:
     """Return how many matches are to be played up to and with this one; None if it does not wait."""
-    if match.state != State.WAITING:
-        return None
-    long = long_in_trials()
-    *before, peers = _lines(Match.objects.filter(state=State.WAITING), long)[: _line_of(match, long) + 1]
-    ahead = sum(line.count() for line in before)
-    waiting = _count_by_share(peers)
-    own = peers.filter(share=match.share, id__lte=match.pk).count()
-    for place, share in enumerate(take_turns(waiting, _count_by_share(in_flight()), _served(waiting)), 1):
-        own -= share == match.share
-        if own <= 0:
-            return ahead + place
-    return ahead + 1
+    return places_in_queue([match]).get(match.pk)
+
+
+def places_in_queue(matches: Sequence[Match]) -> dict[int, int]:
+    """Return of each of these matches that waits how many are to be played up to and with it. Four queries at most."""
+    if not any(match.state == State.WAITING for match in matches):
+        return {}
+    rows = Match.objects.filter(state=State.WAITING).order_by("id").values_list("id", "kind", "share")
+    waiting = [Waiting(*row) for row in rows]
+    long = set(long_in_trials()) if any(row.kind == Kind.TRIAL for row in waiting) else set()
+    busy, served = _count_by_share(in_flight()), _served({row.share: 1 for row in waiting})
+    order: list[int] = []
+    for line in range(3):
+        queues: dict[str, deque[int]] = defaultdict(deque)
+        for row in waiting:
+            if _line_of(row, long) == line:
+                queues[row.share].append(row.id)
+        turns = take_turns({share: len(queue) for share, queue in queues.items()}, busy, served)
+        order += [queues[share].popleft() for share in turns]
+    places = {pk: place for place, pk in enumerate(order, 1)}
+    return {match.pk: places[match.pk] for match in matches if match.pk in places}
 
 
 def _claim(match: Match) -> bool:

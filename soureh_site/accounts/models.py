@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractUser
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from bots.names import name_key
@@ -39,6 +40,11 @@ class User(AbstractUser):
 
     class Meta(AbstractUser.Meta):
         swappable = "AUTH_USER_MODEL"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether he has said, for some ladder, that he wants to be paired now."""
+        return self.ready_until is not None and self.ready_until > timezone.now()
 
     def clean(self) -> None:
         """Refuse a name that looks like somebody else's, where a form of the operators sets it."""
