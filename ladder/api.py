@@ -15,11 +15,13 @@ from rest_framework.response import Response
 
 from bots.api import Pages, Refused, own_bot
 from games.api import MatchSerializer, with_players
+from games.duplicates import seat_in_set
 from games.models import Match, Seat
 from games.sight import visible_matches
 from ladder import registration
+from ladder.crosstable import crosstable, with_matches
 from ladder.history import pairing_of
-from ladder.models import Entry, Ladder
+from ladder.models import Entry, Ladder, Pairing
 from ladder.standings import standings
 
 
@@ -71,20 +73,22 @@ class RatedSeatSerializer(serializers.Serializer[dict[str, Any]]):
     entrant = serializers.IntegerField()
     before = serializers.FloatField()
     after = serializers.FloatField()
+    capped = serializers.FloatField(help_text="Points that the ladder's daily cap withheld; negative of a loss.")
 
 
 class LadderMatchSerializer(MatchSerializer):
-    """A match, and what it counted."""
+    """A match, and what it counted; those of a duplicate set have the rating changes of the whole in common."""
 
     AT_THE_END = (*MatchSerializer.AT_THE_END, "why_unrated")
 
     ladder = serializers.SerializerMethodField(help_text="The ladder's slug; null for a match outside of ladders.")
     round = serializers.SerializerMethodField()
+    pairing = serializers.SerializerMethodField(help_text="The id of the pairing, which is what is rated.")
     why_unrated = serializers.SerializerMethodField(help_text="Empty if it is rated, or will be.")
     rating_changes = serializers.SerializerMethodField(help_text="By entrant; empty until it is rated.")
 
     class Meta(MatchSerializer.Meta):
-        fields = [*MatchSerializer.Meta.fields, "ladder", "round", "why_unrated", "rating_changes"]
+        fields = [*MatchSerializer.Meta.fields, "ladder", "round", "pairing", "why_unrated", "rating_changes"]
         read_only_fields = fields
 
     @extend_schema_field(serializers.CharField(allow_null=True))
@@ -96,6 +100,11 @@ class LadderMatchSerializer(MatchSerializer):
     def get_round(self, match: Match) -> int | None:
         pairing = pairing_of(match)
         return pairing.round.number if pairing else None
+
+    @extend_schema_field(serializers.IntegerField(allow_null=True))
+    def get_pairing(self, match: Match) -> int | None:
+        pairing = pairing_of(match)
+        return pairing.pk if pairing else None
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_why_unrated(self, match: Match) -> str | None:
@@ -110,8 +119,68 @@ class LadderMatchSerializer(MatchSerializer):
         changes = {change.entry_id: change for change in pairing.changes.all()}
         paired = [(one.entrant, changes.get(one.entry_id)) for one in pairing.paired_entries.all()]
         return [
-            {"entrant": entrant, "before": change.before, "after": change.after} for entrant, change in paired if change
+            {"entrant": here, "before": change.before, "after": change.after, "capped": change.capped}
+            for entrant, change in paired
+            for here in [seat_in_set(entrant, rotation=match.paired.rotation, seats=match.seats)]
+            if change
         ]
+
+
+class PairedMatchSerializer(serializers.Serializer[Any]):
+    """One entry in one match of a pairing."""
+
+    match = serializers.CharField(source="match.code")
+    state = serializers.CharField(source="match.state")
+    seat = serializers.IntegerField(allow_null=True, help_text="From 0; null until it is drawn.")
+    points = serializers.IntegerField(allow_null=True)
+    place = serializers.IntegerField(allow_null=True)
+    fault = serializers.CharField()
+
+
+class PairedEntrySerializer(serializers.Serializer[Any]):
+    """One entry of a pairing; what it came to is null until every match of the pairing has finished."""
+
+    entry = serializers.IntegerField(source="entry.pk", help_text="The entry's id.")
+    name = serializers.CharField(source="entry.name")
+    bot = serializers.CharField(source="entry.bot.slug", default=None, allow_null=True)
+    user = serializers.CharField(source="entry.user.username", default=None, allow_null=True)
+    version = serializers.IntegerField(source="version.number", default=None, allow_null=True)
+    entrant = serializers.IntegerField(help_text="The order of entry in the pairing.")
+    points = serializers.IntegerField(allow_null=True, help_text="The sum over its matches.")
+    place = serializers.IntegerField(allow_null=True)
+    before = serializers.FloatField(source="change.before", default=None, allow_null=True, help_text="Its rating.")
+    after = serializers.FloatField(source="change.after", default=None, allow_null=True)
+    matches = PairedMatchSerializer(source="cells", many=True)
+
+
+class PairingSerializer(serializers.Serializer[Any]):
+    """What is rated: one match, or a duplicate set, whose matches are opened together when the last has ended."""
+
+    id = serializers.IntegerField(source="pairing.pk")
+    ladder = serializers.CharField(source="pairing.ladder.slug")
+    round = serializers.IntegerField(source="pairing.round.number")
+    number = serializers.IntegerField(source="pairing.number", allow_null=True, help_text="In the ladder's ledger.")
+    state = serializers.CharField(source="pairing.state")
+    why_unrated = serializers.CharField(source="pairing.why_unrated", help_text="Empty if it is rated, or will be.")
+    commitment = serializers.CharField(source="pairing.commitment", help_text="SHA-256 of the seed of its deals.")
+    rated_at = serializers.DateTimeField(source="pairing.rated_at", allow_null=True)
+    is_set = serializers.BooleanField()
+    played = serializers.IntegerField(help_text="How many of its matches are not to be played any more.")
+    count = serializers.IntegerField(help_text="How many matches it has.")
+    entries = PairedEntrySerializer(source="rows", many=True)
+
+    def to_representation(self, pairing: Pairing) -> dict[str, Any]:
+        return super().to_representation(crosstable(pairing))
+
+
+class PairingFilter(django_filters.FilterSet):
+    ladder = django_filters.CharFilter("ladder__slug", label="The ladder's slug.")
+    round = django_filters.NumberFilter("round__number", min_value=0, max_value=10**9, label="The round's number.")
+    state = django_filters.ChoiceFilter(choices=Pairing.State.choices)
+
+    class Meta:
+        model = Pairing
+        fields = ["ladder", "round", "state"]
 
 
 class EntryFilter(django_filters.FilterSet):
@@ -232,6 +301,23 @@ def _or_refuse(change: Callable[[], Any]) -> Any:
         return change()
     except registration.NotRegistered as refusal:
         raise Refused(str(refusal), status_code=409, code="not_registered") from refusal
+
+
+@extend_schema_view(
+    list=extend_schema(summary="Pairings, newest first", tags=["pairings"]),
+    retrieve=extend_schema(summary="One pairing", tags=["pairings"]),
+)
+class PairingViewSet(viewsets.ReadOnlyModelViewSet[Pairing]):
+    """What is rated: who met whom, in which matches, and what that counted. Best first once it is known."""
+
+    queryset = Pairing.objects.all()
+    serializer_class = PairingSerializer
+    pagination_class = Pages
+    filterset_class = PairingFilter
+    lookup_value_regex = "[0-9]{1,18}"
+
+    def get_queryset(self) -> QuerySet[Pairing]:
+        return with_matches(super().get_queryset())
 
 
 @extend_schema_view(

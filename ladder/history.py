@@ -5,7 +5,7 @@ the rest is fetched for them. Of a match that has not ended only who plays is sh
 shown to the owner of the bot that it tries.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -45,21 +45,8 @@ class Listing:
 
     def page(self, query: Mapping[str, str], *, size: int = PAGE) -> Page:
         """Return the page that `before` or `after`, a match's id, asks for; the first one without either."""
-        before, after = _key(query.get("before")), _key(query.get("after"))
-        matches = self._ids()
-        if after is not None:
-            found = list(matches.filter(**{f"{self._column}__gt": after}).order_by(self._column)[: size + 1])[::-1]
-            ids, has_newer, has_older = found[-size:], len(found) > size, bool(found)
-        else:
-            if before is not None:
-                matches = matches.filter(**{f"{self._column}__lt": before})
-            found = list(matches.order_by(f"-{self._column}")[: size + 1])
-            ids, has_newer, has_older = found[:size], before is not None, len(found) > size
-        return Page(
-            rows=match_rows(ids, name_ladder=self.ladder is None),
-            newer_url=self._url(after=ids[0]) if ids and has_newer else "",
-            older_url=self._url(before=ids[-1]) if ids and has_older else "",
-        )
+        ids, newer_url, older_url = key_page(self._ids(), self._column, query, size=size, kept=self.kept)
+        return Page(match_rows(ids, name_ladder=self.ladder is None), newer_url, older_url)
 
     @property
     def _column(self) -> str:
@@ -82,8 +69,33 @@ class Listing:
             seats = seats.exclude(match__kind=Match.Kind.TRIAL)
         return seats.values_list("match_id", flat=True)
 
-    def _url(self, **key: int) -> str:
-        return "?" + urlencode({**self.kept, **key})
+
+def key_page(
+    rows: QuerySet[Any, Any],
+    column: str,
+    query: Mapping[str, str],
+    *,
+    size: int = PAGE,
+    kept: Mapping[str, str] | None = None,
+    key: Callable[[Any], int] = int,
+) -> tuple[list[Any], str, str]:
+    """Return the page of `rows`, highest `column` first, that `before` or `after` asks for, and its neighbours.
+
+    `key` reads the column off a row. The neighbours are addresses, newer and older, "" where there is none; `kept` are
+    their other parameters.
+    """
+    before, after = _key(query.get("before")), _key(query.get("after"))
+    if after is not None:
+        found = list(rows.filter(**{f"{column}__gt": after}).order_by(column)[: size + 1])[::-1]
+        page, has_newer, has_older = found[-size:], len(found) > size, bool(found)
+    else:
+        if before is not None:
+            rows = rows.filter(**{f"{column}__lt": before})
+        found = list(rows.order_by(f"-{column}")[: size + 1])
+        page, has_newer, has_older = found[:size], before is not None, len(found) > size
+    newer = "?" + urlencode({**(kept or {}), "after": key(page[0])}) if page and has_newer else ""
+    older = "?" + urlencode({**(kept or {}), "before": key(page[-1])}) if page and has_older else ""
+    return page, newer, older
 
 
 def is_owner(user: Any, bot: Bot | None) -> bool:
@@ -115,10 +127,19 @@ def _rows(matches: Sequence[Match], *, name_ladder: bool) -> list[dict[str, Any]
     return [match_row(match, changes, name_ladder=name_ladder) for match in matches]
 
 
-def rating_changes(pairing_ids: Iterable[int]) -> dict[tuple[int, int], RatingChange]:
-    """Return the ledger's rows of these pairings by (pairing, bot)."""
+# A pairing, and the bot or the person.
+ChangeKey = tuple[int, int | None, int | None]
+
+
+def rating_changes(pairing_ids: Iterable[int]) -> dict[ChangeKey, RatingChange]:
+    """Return the ledger's rows of these pairings."""
     rows = RatingChange.objects.filter(pairing__in=list(pairing_ids)).select_related("entry")
-    return {(row.pairing_id, row.entry.bot_id or 0): row for row in rows}
+    return {(row.pairing_id, row.entry.bot_id, row.entry.user_id): row for row in rows}
+
+
+def change_of(changes: Mapping[ChangeKey, RatingChange], pairing: Pairing | None, seat: Seat) -> RatingChange | None:
+    """Return what a pairing did to the rating of whoever sat there, if anything."""
+    return changes.get((pairing.pk, seat.bot_id, seat.user_id)) if pairing else None
 
 
 def pairing_of(match: Match) -> Pairing | None:
@@ -127,24 +148,27 @@ def pairing_of(match: Match) -> Pairing | None:
     return paired.pairing if paired else None
 
 
-def match_row(
-    match: Match, changes: Mapping[tuple[int, int], RatingChange], *, name_ladder: bool = True
-) -> dict[str, Any]:
+def match_row(match: Match, changes: Mapping[ChangeKey, RatingChange], *, name_ladder: bool = True) -> dict[str, Any]:
     """Return one match as `games/_match_row.html` takes it."""
     pairing = pairing_of(match)
     badge, label = badge_of(match, pairing)
     notes = [match.paired.ladder.name] if name_ladder and pairing else []
+    if pairing and match.duplicates:
+        # What the set did to a rating no match of it did.
+        changes = {}
     if pairing and pairing.state == Pairing.State.UNRATED:
-        notes.append(why_unrated(pairing.why_unrated))
-    pairing_id = pairing.pk if pairing else 0
+        notes.append(why_unrated(pairing.why_unrated, how=match.how))
     return {
         "id": match.code,
         "url": reverse("match", args=[match.code]),
         "state": badge,
         "state_label": label,
-        "seats": [_seat_cell(seat, changes.get((pairing_id, seat.bot_id or 0))) for seat in _placed(match)],
+        "seats": [_seat_cell(seat, change_of(changes, pairing, seat)) for seat in _placed(match)],
         "when": match.finished_at or match.created_at,
         "note": " · ".join(notes),
+        "set_url": reverse("ladder_pairing", args=[match.paired.ladder.slug, pairing.pk])
+        if pairing and match.duplicates
+        else "",
     }
 
 
@@ -179,6 +203,7 @@ def badge_of(match: Match, pairing: Pairing | None) -> tuple[str, str]:
         state.OPEN: ("open", _("open")),
         state.PLAYING: ("live", _("playing")),
         state.SHOWING: ("showing", _("on show")),
+        state.SEALED: ("sealed", pgettext("a match whose result nobody may see yet", "sealed")),
         state.VOID: ("void", pgettext("a match without result", "void")),
     }
     if match.state in running:
@@ -192,12 +217,35 @@ def badge_of(match: Match, pairing: Pairing | None) -> tuple[str, str]:
     return pairing.state, pairing.get_state_display()
 
 
-def why_unrated(why: str) -> str:
-    """Say in a sentence why a pairing counts for nothing."""
+def why_unrated(why: str, *, how: str = "") -> str:
+    """Say in a sentence why a pairing counts for nothing; `how` is how the match ended of which it is said."""
+    if why == "void":
+        return _why_void().get(how, _("Not rated: it has a match without a result."))
     return {
-        "void": _("Not rated: the match was lost through our fault and is void."),
-        "one_owner": _("Not rated: bots of one owner played each other."),
+        "one_owner": _("Not rated: entries of one owner played each other."),
+        "disqualified": _("Not rated: one of these entries was disqualified."),
     }.get(why, _("Not rated."))
+
+
+def _why_void() -> dict[str, str]:
+    return {
+        "platform": _("Not rated: the match was lost through our fault and is void."),
+        "operator": _("Not rated: an organiser declared the match void."),
+        "gone": _("Not rated: a bot that should have played was deleted, so the match is void."),
+        "idle": _("Not rated: nobody moved for half an hour, so the match is void."),
+        "given_up": _("Not rated: the match was ended before its first card."),
+        "set": _("Not rated: another match of its set is void, so this one was not played."),
+    }
+
+
+def capped_note(change: RatingChange, ladder: Ladder) -> str:
+    """Say what the ladder's daily cap withheld of a change, or an empty string."""
+    if not change.capped or ladder.daily_cap is None:
+        return ""
+    points = {"points": f"{abs(change.capped):.1f}", "cap": f"{ladder.daily_cap:g}"}
+    if change.capped > 0:
+        return _("capped: %(points)s more would pass the %(cap)s that can be won from one owner in a day") % points
+    return _("capped: %(points)s more would pass the %(cap)s that can be lost to one owner in a day") % points
 
 
 def running(ladder: Ladder) -> Q:

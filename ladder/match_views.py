@@ -14,7 +14,17 @@ from games.debrief import Debrief, debrief
 from games.dispatch import place_in_queue
 from games.models import Match, Seat, SeatLog
 from games.plain_rules import plain_rules
-from ladder.history import Listing, badge_of, is_owner, pairing_of, rating_changes, seat_url, why_unrated
+from ladder.history import (
+    Listing,
+    badge_of,
+    capped_note,
+    change_of,
+    is_owner,
+    pairing_of,
+    rating_changes,
+    seat_url,
+    why_unrated,
+)
 from ladder.models import Ladder, Pairing, RatingChange
 from ladder.table_context import replay_context, table_context
 
@@ -64,6 +74,9 @@ def _facts(found: Match, players: Sequence[Seat], reader: Any) -> dict[str, Any]
         "badge_label": label,
         "results": _results(found, players, reader),
         "why_unrated": _why_uncounted(found, pairing),
+        # Which match of its duplicate set it is; 0 for one that is none's.
+        "set_number": found.paired.rotation + 1 if pairing and found.duplicates else 0,
+        "pairing": pairing,
         "rules": plain_rules(found.rules, found.seats),
         "revealed_seed": bytes(found.server_seed).hex() if found.state == State.FINISHED else "",
     }
@@ -72,20 +85,24 @@ def _facts(found: Match, players: Sequence[Seat], reader: Any) -> dict[str, Any]
 def _results(found: Match, players: Sequence[Seat], reader: Any) -> list[dict[str, Any]]:
     """Return a row for each seat, best place first."""
     pairing = pairing_of(found)
-    changes = rating_changes([pairing.pk]) if pairing else {}
+    # What a set did to a rating no match of it did.
+    changes = rating_changes([pairing.pk]) if pairing and not found.duplicates else {}
     faults = {fault["seat"]: fault for fault in found.faults}
     return [
-        _result(seat, changes.get((pairing.pk if pairing else 0, seat.bot_id or 0)), faults.get(seat.seat), reader)
+        _result(found, seat, change_of(changes, pairing, seat), faults.get(seat.seat), reader)
         for seat in sorted(players, key=lambda seat: (seat.place or 0, seat.entrant))
     ]
 
 
-def _result(seat: Seat, change: RatingChange | None, fault: dict[str, Any] | None, reader: Any) -> dict[str, Any]:
+def _result(
+    found: Match, seat: Seat, change: RatingChange | None, fault: dict[str, Any] | None, reader: Any
+) -> dict[str, Any]:
     return {
         "seat": seat,
         "url": seat_url(seat),
         "change": change,
         "delta": change.after - change.before if change else None,
+        "capped": capped_note(change, found.paired.ladder) if change else "",
         "fault": fault,
         "is_own": is_owner(reader, seat.bot) or (seat.user_id is not None and seat.user_id == reader.pk),
     }
@@ -95,10 +112,10 @@ def _why_uncounted(found: Match, pairing: Pairing | None) -> str:
     """Say why no rating moved, or an empty string."""
     if found.kind == Match.Kind.TRIAL:
         return _("Not rated: a trial match shows that a version plays without faults.")
-    if found.kind == Match.Kind.TABLE:
+    if found.kind == Match.Kind.TABLE and pairing is None:
         return _("Not rated: a friendly match at a table.")
     if pairing is not None and pairing.state == Pairing.State.UNRATED:
-        return why_unrated(pairing.why_unrated)
+        return why_unrated(pairing.why_unrated, how=found.how)
     return ""
 
 

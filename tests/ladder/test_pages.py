@@ -417,8 +417,8 @@ def test_match_says_why_it_is_unrated(client: Client) -> None:
     finish_one(match)
     rate(pairing.pk)
     page = text(client, reverse("match", args=[match.code]))
-    assert "bots of one owner played each other" in page and ">unrated<" in page
-    assert "bots of one owner" in text(client, ladder.get_absolute_url())
+    assert "entries of one owner played each other" in page and ">unrated<" in page
+    assert "entries of one owner" in text(client, ladder.get_absolute_url())
 
 
 def test_void_match_says_whose_fault_it_is_not(client: Client) -> None:
