@@ -2,34 +2,45 @@
 
 A round is claimed by a conditional update and laid in the same transaction, so that two ticks
 never hold one round twice and a failed one is held by the next tick. Rounds that were missed
-are skipped; the others keep their distance from the first, however late a tick comes. Nothing
-here plays a match: the dispatcher finds the rows.
+are skipped. Nothing here plays a match: the dispatcher finds the rows.
+
+No round waits for the one before. An entry is free while fewer of its pairings than the ladder's
+`max_pending` are still to be played; whoever is in a long match is left out of rounds until it ends,
+and nobody else is. So there are never more pairings to be played than entries times `max_pending`
+divided by the seats, however long no worker comes.
 """
 
 import logging
 from collections import defaultdict
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from bots.models import BotVersion
 from bots.switches import pause_note
 from bots.versions import playable_versions
-from games.matches import create_match
+from games.clocks import Clocks
+from games.engine import commitment
+from games.matches import create_match, create_set, draw_seed
 from games.models import Match
+from games.tables import TableRefused, open_ranked, sitting
 from ladder.models import Entry, Ladder, PairedEntry, PairedMatch, Pairing, Round
 from ladder.notices import announce
-from ladder.pairing.ladder import Contender, pair
+from ladder.pairing.ladder import Contender, accounts, are_repeats, pair
+from ladder.schedule import next_due
 
 logger = logging.getLogger(__name__)
 
-# How many of the ladder's last rounds count as "lately met".
-RECENT_ROUNDS = 3
+# The opponents of so many of an entry's last pairings count as "lately met".
+RECENT_PAIRINGS = 5
+# While a ladder's matches wait for a worker, those who would only meet the same again may wait so many rounds for
+# others to be free.
+PATIENCE = 3
 QUEUED = (Match.State.WAITING, Match.State.QUEUED)
 # An entry whose match is only still being shown has played it, and may play on.
 PLAYING = (*QUEUED, Match.State.OPEN, Match.State.PLAYING)
@@ -37,6 +48,14 @@ PLAYING = (*QUEUED, Match.State.OPEN, Match.State.PLAYING)
 
 class NotHeld(Exception):
     """No round now; the text is a sentence that says why."""
+
+
+class Player(NamedTuple):
+    """Who can be paired now: an entry, the version that plays for it (None: a person), its pairings to be played."""
+
+    entry: Entry
+    version: BotVersion | None
+    pending: int
 
 
 def due_ladders() -> list[int]:
@@ -54,10 +73,11 @@ def hold_due(ladder_id: int) -> bool:
     if ladder is None:
         return False
     with transaction.atomic():
-        after = next_due(ladder.next_round_at, round_s=ladder.round_s, now=now)
         claimed = Ladder.objects.filter(pk=ladder_id, state=Ladder.State.RUNNING, next_round_at=ladder.next_round_at)
-        if claimed.update(next_round_at=after) != 1:
+        if claimed.update(next_round_at=next_due(ladder, now)) != 1:
             return False
+        if ladder.next_round_at is None and ladder.schedule == Ladder.Schedule.WEEKLY:
+            return False  # When its first round is due is only now known.
         return hold_round(ladder_id) is not None
 
 
@@ -74,89 +94,138 @@ def try_round(ladder_id: int) -> Round:
     """Hold a round of this ladder now: its pairings and matches, in one transaction.
 
     Raises:
-        NotHeld: the ladder is closed, its last rounds still wait for a worker, or too few entries can play.
+        NotHeld: the ladder is not running, or too few entries can play.
     """
     with transaction.atomic():
         ladder = Ladder.objects.select_for_update().get(pk=ladder_id)
-        _check_ready(ladder)
-        versions = _free_versions(ladder)
-        tables = _tables(ladder, versions)
+        if ladder.state != Ladder.State.RUNNING:
+            raise NotHeld(_("This ladder is %(state)s.") % {"state": ladder.get_state_display()})
+        players = {one.entry.pk: one for one in free_players(ladder)}
+        contenders = _contenders(ladder, players.values())
+        tables = _tables(ladder, contenders)
         held = _create_round(ladder)
-        showcase = _choose_showcase(ladder, tables)
-        for table in tables:
-            _create_pairing(held, ladder, table, versions, is_showcase=table is showcase)
+        seated = _create_pairings(held, ladder, [[players[pk] for pk in table] for table in tables])
+        if not seated:
+            raise NotHeld(_("Those who were to play have sat down at other tables meanwhile."))
+        _keep_line(ladder, contenders, seated)
         transaction.on_commit(lambda: announce(ladder.slug), robust=True)
-    logger.info("round held ladder=%s number=%d pairings=%d", ladder.slug, held.number, len(tables))
+    logger.info("round held ladder=%s number=%d pairings=%d", ladder.slug, held.number, len(seated))
     return held
 
 
-def next_due(seen: datetime | None, *, round_s: int, now: datetime) -> datetime:
-    """Return when the round after the one due at `seen` is due: the first later than `now` on the same beat."""
-    step = timedelta(seconds=round_s)
-    if seen is None or seen > now:
-        return now + step
-    return seen + step * ((now - seen) // step + 1)
-
-
 def _is_due(now: datetime) -> Q:
-    return Q(Q(next_round_at=None) | Q(next_round_at__lte=now), state=Ladder.State.RUNNING)
+    is_time = Q(next_round_at=None) | Q(next_round_at__lte=now)
+    return Q(is_time, Q(ends_at=None) | Q(ends_at__gt=now), state=Ladder.State.RUNNING)
 
 
-def _check_ready(ladder: Ladder) -> None:
-    if ladder.state != Ladder.State.RUNNING:
-        raise NotHeld(_("This ladder is %(state)s.") % {"state": ladder.get_state_display()})
-    waiting = Match.objects.filter(paired__pairing__ladder=ladder, paired__pairing__state=Pairing.State.PLAYING)
-    if count := waiting.filter(state__in=QUEUED).count():
-        text = ngettext(
-            "%(count)d match of the last rounds still waits for a worker.",
-            "%(count)d matches of the last rounds still wait for a worker.",
-            count,
+# Who can play
+
+
+def free_players(ladder: Ladder) -> list[Player]:
+    """Return who can be paired now: bots that are not busy and may play, people who are ready and sit nowhere."""
+    pending = pending_pairings(ladder)
+    active = ladder.entries.filter(state=Entry.State.ACTIVE)
+    bots = list(active.filter(bot__isnull=False).select_related("bot").order_by("pk"))
+    bots = [entry for entry in bots if pending.get(entry.pk, 0) < ladder.max_pending]
+    versions = playable_versions([entry.bot_id for entry in bots if entry.bot_id])
+    found: list[Player] = []
+    for entry in bots:
+        if entry.bot is not None and entry.bot.pk in versions:
+            version = versions[entry.bot.pk]
+            version.bot = entry.bot  # known already; saves a query each
+            found.append(Player(entry, version, pending.get(entry.pk, 0)))
+    return found + _ready_people(ladder, pending)
+
+
+def pending_pairings(ladder: Ladder) -> dict[int, int]:
+    """Return by entry how many of its pairings are still to be played, or being played. One query."""
+    unplayed = PairedMatch.objects.filter(pairing=OuterRef("pairing"), match__state__in=PLAYING)
+    rows = PairedEntry.objects.filter(Exists(unplayed), pairing__ladder=ladder, pairing__state=Pairing.State.PLAYING)
+    return dict(rows.order_by().values_list("entry").annotate(Count("pk")))
+
+
+def _ready_people(ladder: Ladder, pending: Mapping[int, int]) -> list[Player]:
+    ready = ladder.entries.filter(
+        state=Entry.State.ACTIVE, user__is_active=True, ready_until__gt=timezone.now()
+    ).select_related("user")
+    people = [entry for entry in ready.order_by("pk") if entry.pk not in pending]
+    busy = sitting([entry.user_id for entry in people if entry.user_id]) if people else set()
+    return [Player(entry, None, 0) for entry in people if entry.user_id not in busy]
+
+
+def _contenders(ladder: Ladder, players: Iterable[Player]) -> list[Contender]:
+    known = list(players)
+    recent = _recent(ladder, [one.entry.pk for one in known])
+    by_fit = ladder.ranked_by == Ladder.RankedBy.FIT
+    return [
+        Contender(
+            entry=entry.pk,
+            rating=entry.strength if by_fit and entry.strength is not None else entry.rating,
+            owner=entry.owner_id,
+            met=entry.pairings + pending,
+            recent=tuple(recent[entry.pk]),
+            byes=entry.byes,
+            waited=entry.waits,
+            sat=tuple(entry.seats_taken),
         )
-        raise NotHeld(text % {"count": count})
-
-
-def _free_versions(ladder: Ladder) -> dict[Entry, BotVersion]:
-    """Return the entries that can play now, each with the version that will."""
-    busy = PairedEntry.objects.filter(
-        pairing__ladder=ladder,
-        pairing__state=Pairing.State.PLAYING,
-        pairing__paired_matches__match__state__in=PLAYING,
-    )
-    entries = ladder.entries.filter(state=Entry.State.ACTIVE, bot__isnull=False).select_related("bot")
-    free = list(entries.exclude(pk__in=busy.values("entry")).order_by("pk"))
-    versions = playable_versions([entry.bot_id for entry in free if entry.bot_id])
-    return {entry: versions[entry.bot_id] for entry in free if entry.bot_id in versions}
-
-
-def _tables(ladder: Ladder, versions: dict[Entry, BotVersion]) -> list[list[Entry]]:
-    """Return who meets whom. Raises NotHeld."""
-    recent = _recent(ladder)
-    by_id = {entry.pk: entry for entry in versions}
-    contenders = [
-        Contender(entry.pk, entry.rating, entry.pairings, entry.owner_id, tuple(recent[entry.pk])) for entry in versions
+        for entry, _version, pending in known
     ]
+
+
+def _recent(ladder: Ladder, entries: Sequence[int]) -> dict[int, list[int]]:
+    """Return by entry whom it met in its last pairings, newest first. Two queries.
+
+    They are looked for among the ladder's last pairings, twice as many as were needed if all had played alike.
+    """
+    window = 2 * RECENT_PAIRINGS * (len(entries) // ladder.seats + 1)
+    last = list(Pairing.objects.filter(ladder=ladder).order_by("-pk").values_list("pk", flat=True)[:window])
+    if not last:
+        return defaultdict(list)
+    rows = PairedEntry.objects.filter(pairing__ladder=ladder, pairing__gte=last[-1]).order_by("-pairing")
+    tables: dict[int, list[int]] = defaultdict(list)
+    for pairing_id, entry_id in rows.values_list("pairing_id", "entry_id"):
+        tables[pairing_id].append(entry_id)
+    met: dict[int, list[int]] = defaultdict(list)
+    count: dict[int, int] = defaultdict(int)
+    for table in tables.values():
+        for entry_id in table:
+            count[entry_id] += 1
+            if count[entry_id] <= RECENT_PAIRINGS:
+                met[entry_id] += [other for other in table if other != entry_id]
+    return met
+
+
+# Who meets whom
+
+
+def _tables(ladder: Ladder, contenders: Sequence[Contender]) -> list[tuple[int, ...]]:
+    """Return who meets whom, in the order of their seats. Raises NotHeld."""
     tables = pair(contenders, seats=ladder.seats, seed=f"{ladder.pk}/{ladder.rounds + 1}")
     if not tables:
         raise NotHeld(
             _("Too few entries can play now: a match needs %(seats)d of different owners, and there are %(count)d.")
             % {"seats": ladder.seats, "count": len(contenders)}
         )
-    return [[by_id[pk] for pk in table] for table in tables]
+    fresh = _fresh(ladder, tables, {one.entry: one for one in contenders})
+    if not fresh:
+        raise NotHeld(_("Those who can play have only just met; the others' matches still wait for a worker."))
+    return fresh
 
 
-def _recent(ladder: Ladder) -> dict[int, list[int]]:
-    """Return by entry whom it met in the ladder's last rounds, newest first."""
-    rows = PairedEntry.objects.filter(
-        pairing__ladder=ladder, pairing__round__number__gt=ladder.rounds - RECENT_ROUNDS
-    ).order_by("-pairing")
-    tables: dict[int, list[int]] = defaultdict(list)
-    for pairing_id, entry_id in rows.values_list("pairing_id", "entry_id"):
-        tables[pairing_id].append(entry_id)
-    met: dict[int, list[int]] = defaultdict(list)
-    for table in tables.values():
-        for entry_id in table:
-            met[entry_id] += [other for other in table if other != entry_id]
-    return met
+def _fresh(ladder: Ladder, tables: list[tuple[int, ...]], contenders: Mapping[int, Contender]) -> list[tuple[int, ...]]:
+    """Return the tables without those that had better wait for others to be free.
+
+    Where workers are slow two entries whose match has just ended would else meet again and again, for nobody but
+    each other is free. Their next match could not be played yet anyway.
+    """
+    waiting = Match.objects.filter(
+        paired__ladder=ladder, paired__pairing__state=Pairing.State.PLAYING, state=Match.State.WAITING
+    )
+    stale = [table for table in tables if are_repeats([contenders[entry] for entry in table])]
+    if not stale or not waiting.exists():
+        return tables
+    patient = {table for table in stale if all(contenders[entry].waited < PATIENCE for entry in table)}
+    return [table for table in tables if table not in patient]
 
 
 def _create_round(ladder: Ladder) -> Round:
@@ -165,11 +234,11 @@ def _create_round(ladder: Ladder) -> Round:
     return Round.objects.create(ladder=ladder, number=number)
 
 
-def _choose_showcase(ladder: Ladder, tables: list[list[Entry]]) -> list[Entry] | None:
+def _choose_showcase(ladder: Ladder, tables: list[list[Player]]) -> list[Player] | None:
     """Return the table that people will watch card by card, if any: the strongest.
 
     A show is rated when it ends, minutes later; so none where it would be all that a newcomer
-    waits for, and one at a time.
+    waits for, and one at a time. A table of people is live as it is.
     """
     if not ladder.has_showcase or (ladder.rounds == 0 and len(tables) == 1):
         return None
@@ -178,25 +247,96 @@ def _choose_showcase(ladder: Ladder, tables: list[list[Entry]]) -> list[Entry] |
     )
     if showing.filter(state__in=Match.UNFINISHED).exists():
         return None
-    return max(tables, key=lambda table: sum(entry.rating for entry in table))
+    of_bots = [table for table in tables if not _has_people(table)]
+    return max(of_bots, key=lambda table: sum(one.entry.rating for one in table), default=None)
 
 
-def _create_pairing(
-    held: Round, ladder: Ladder, table: list[Entry], versions: dict[Entry, BotVersion], *, is_showcase: bool
-) -> None:
-    pairing = Pairing.objects.create(round=held, ladder=ladder)
+def _has_people(table: Iterable[Player]) -> bool:
+    return any(one.version is None for one in table)
+
+
+# Rows
+
+
+def _create_pairings(held: Round, ladder: Ladder, tables: list[list[Player]]) -> list[list[Player]]:
+    """Make the rows of every table and return those that were made: a person may have sat down elsewhere meanwhile."""
+    showcase = _choose_showcase(ladder, tables)
+    seated = []
+    for table in tables:
+        try:
+            with transaction.atomic():
+                _create_pairing(held, ladder, table, is_showcase=table is showcase)
+        except TableRefused as reason:
+            logger.info("no table ladder=%s reason=%r", ladder.slug, str(reason))
+        else:
+            seated.append(table)
+    return seated
+
+
+def _create_pairing(held: Round, ladder: Ladder, table: Sequence[Player], *, is_showcase: bool) -> None:
+    seed = draw_seed()
+    pairing = Pairing.objects.create(round=held, ladder=ladder, commitment=commitment(seed))
     PairedEntry.objects.bulk_create(
-        PairedEntry(pairing=pairing, entry=entry, entrant=entrant) for entrant, entry in enumerate(table)
+        PairedEntry(pairing=pairing, entry=one.entry, entrant=entrant, version=one.version)
+        for entrant, one in enumerate(table)
     )
-    for entry in table:
-        if entry.bot:
-            versions[entry].bot = entry.bot  # known already; saves a query each
-    entrants: list[dict[str, Any]] = [{"name": entry.name, "version": versions[entry]} for entry in table]
-    match = create_match(
-        kind=Match.Kind.RANKED,
-        rules=ladder.rules,
-        entrants=entrants,
-        share=f"ladder:{ladder.pk}",
-        is_showcase=is_showcase,
+    matches = _create_matches(ladder, table, seed=seed, is_showcase=is_showcase)
+    PairedMatch.objects.bulk_create(
+        PairedMatch(pairing=pairing, match=match, ladder=ladder, rotation=rotation)
+        for rotation, match in enumerate(matches)
     )
-    PairedMatch.objects.create(pairing=pairing, match=match, ladder=ladder)
+
+
+def _create_matches(ladder: Ladder, table: Sequence[Player], *, seed: bytes, is_showcase: bool) -> list[Match]:
+    """Make what a pairing plays, on the ladder's clocks: a duplicate set, a match, or people's table.
+
+    A table does not wait for a worker with the bots' matches, and its seats are drawn.
+
+    Raises:
+        TableRefused: a person sits at a table already.
+    """
+    shared: dict[str, Any] = {
+        "rules": ladder.rules,
+        "entrants": [_entrant(one) for one in table],
+        "share": f"ladder:{ladder.pk}",
+        "server_seed": seed,
+        "limits": {"move_s": ladder.move_s, "bank_s": ladder.bank_s},
+    }
+    if _has_people(table):
+        return [open_ranked(clocks=Clocks(ladder.person_move_s, ladder.person_bank_s), **shared)]
+    if ladder.unit == Ladder.Unit.SET:
+        return create_set(is_showcase=is_showcase, **shared)
+    return [create_match(kind=Match.Kind.RANKED, seating="fixed", is_showcase=is_showcase, **shared)]
+
+
+def _entrant(player: Player) -> dict[str, Any]:
+    if player.version is None:
+        return {"name": player.entry.name, "user": player.entry.user}
+    return {"name": player.entry.name, "version": player.version}
+
+
+def _keep_line(ladder: Ladder, contenders: Sequence[Contender], seated: Sequence[Sequence[Player]]) -> None:
+    """Note who has played and where, and who was left over: what the next rounds make good."""
+    playing = {one.entry.pk for table in seated for one in table}
+    by_account: dict[tuple[int, bool], list[int]] = defaultdict(list)
+    for entry, account in accounts(contenders, seats=ladder.seats).items():
+        by_account[account, entry in playing].append(entry)
+    for (account, plays), entries in by_account.items():
+        rows = Entry.objects.filter(pk__in=entries)
+        if plays:
+            # Whoever was ready has got his table; for the next he says so again.
+            rows.update(byes=account, waits=0, paired_at=timezone.now(), ready_until=None)
+        else:
+            rows.update(byes=account + 1, waits=F("waits") + 1)
+    if ladder.unit == Ladder.Unit.MATCH:
+        _keep_seats(ladder, [table for table in seated if not _has_people(table)])
+
+
+def _keep_seats(ladder: Ladder, tables: Iterable[Sequence[Player]]) -> None:
+    changed = []
+    for table in tables:
+        for seat, one in enumerate(table):
+            taken = one.entry.seats_taken or [0] * ladder.seats
+            one.entry.seats_taken = [count + (seat == number) for number, count in enumerate(taken)]
+            changed.append(one.entry)
+    Entry.objects.bulk_update(changed, ["seats_taken"], batch_size=500)

@@ -1,21 +1,30 @@
 """Rounds: held when due and once, with whom, and what keeps one from being held."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from bots.models import BotVersion, Switch
+from games.dispatch import choose
 from games.models import Match
 from ladder import tasks
 from ladder.models import Entry, Ladder, PairedEntry, Pairing, Round
 from ladder.ratings import rate
-from ladder.scheduling import NotHeld, due_ladders, hold_due, hold_round, next_due, try_round
+from ladder.scheduling import (
+    PATIENCE,
+    NotHeld,
+    due_ladders,
+    hold_due,
+    hold_round,
+    pending_pairings,
+    try_round,
+)
 from tests.ladder.rows import end, make_bot, make_entries, make_ladder, make_user, make_version
 from tests.racing import race
 
 pytestmark = pytest.mark.django_db
-T0 = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 
 
 def tick() -> int:
@@ -31,20 +40,6 @@ def finish_all(ladder: Ladder, *, showing: bool = True) -> None:
             continue
         end(match, list(range(1, match.seats + 1)))
         rate(match.paired.pairing_id)
-
-
-@pytest.mark.parametrize(
-    ("seen", "now", "due"),
-    [
-        pytest.param(None, T0, T0 + timedelta(seconds=60), id="first"),
-        pytest.param(T0, T0, T0 + timedelta(seconds=60), id="punctual"),
-        pytest.param(T0, T0 + timedelta(seconds=2.5), T0 + timedelta(seconds=60), id="late-tick-does-not-drift"),
-        pytest.param(T0, T0 + timedelta(seconds=60), T0 + timedelta(seconds=120), id="exactly-one-late"),
-        pytest.param(T0, T0 + timedelta(hours=3, seconds=7), T0 + timedelta(hours=3, minutes=1), id="missed-skipped"),
-    ],
-)
-def test_next_due_keeps_the_beat(seen, now, due) -> None:
-    assert next_due(seen, round_s=60, now=now) == due
 
 
 def test_tick_holds_the_first_round_at_once_and_then_waits() -> None:
@@ -74,6 +69,24 @@ def test_tick_leaves_closed_and_later_ladders() -> None:
     assert tick() == 0 and not Round.objects.exists()
 
 
+def test_tick_waits_for_the_first_time_of_the_week() -> None:
+    then = (timezone.now() + timedelta(days=2)).replace(second=0, microsecond=0)
+    ladder = make_ladder(schedule="weekly", times=[[then.weekday(), then.strftime("%H:%M")]])
+    make_entries(ladder, 2)
+    assert tick() == 0
+    ladder.refresh_from_db()
+    assert ladder.next_round_at == then
+    Ladder.objects.filter(pk=ladder.pk).update(next_round_at=timezone.now())
+    assert tick() == 1
+    ladder.refresh_from_db()
+    assert ladder.next_round_at == then
+
+
+def test_tick_holds_no_round_after_the_seasons_end() -> None:
+    make_entries(make_ladder(ends_at=timezone.now() - timedelta(seconds=1)), 2)
+    assert tick() == 0
+
+
 def test_tick_holds_nothing_while_rounds_are_paused_and_catches_up_after() -> None:
     make_entries(make_ladder(), 2)
     switch = Switch.objects.create(name="rounds", is_paused=True)
@@ -96,7 +109,7 @@ def test_hold_round_makes_pairings_entries_and_matches() -> None:
     assert held.pairings.count() == 2
     for pairing in held.pairings.all():
         match = pairing.paired_matches.get().match
-        assert (match.kind, match.state, match.seats, match.seating) == ("ranked", "waiting", 4, "draw")
+        assert (match.kind, match.state, match.seats, match.seating) == ("ranked", "waiting", 4, "fixed")
         assert (match.rules, match.share, match.is_showcase) == (ladder.rules, f"ladder:{ladder.pk}", False)
         paired = {one.entrant: one.entry.bot for one in pairing.paired_entries.all()}
         assert {seat.entrant: seat.bot for seat in match.players.all()} == paired
@@ -168,23 +181,189 @@ def test_hold_round_refuses_a_closed_ladder() -> None:
         try_round(ladder.pk)
 
 
-@pytest.mark.parametrize("state", ["waiting", "queued"])
-def test_hold_round_waits_for_the_queue_to_empty(state: str) -> None:
+@pytest.mark.parametrize("state", ["waiting", "queued", "playing"])
+def test_match_that_is_still_to_be_played_holds_up_nobody_else(state: str) -> None:
     ladder = make_ladder(has_showcase=False)
-    make_entries(ladder, 4)
-    hold_round(ladder.pk)
     make_entries(ladder, 2)
-    Match.objects.update(state="playing")
-    Match.objects.filter(pk=Match.objects.first().pk).update(state=state)
-    with pytest.raises(NotHeld, match="1 match of the last rounds still waits"):
+    hold_round(ladder.pk)
+    slow = Match.objects.get()
+    Match.objects.update(state=state)
+    others = make_entries(ladder, 4)
+    for _ in range(3):
+        held = hold_round(ladder.pk)
+        assert {one.entry for one in PairedEntry.objects.filter(pairing__round=held)} == set(others)
+        for match in Match.objects.exclude(pk=slow.pk).filter(state="waiting"):
+            end(match, [1, 2])
+            rate(match.paired.pairing_id)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_queue_is_bounded_however_long_no_worker_comes(most: int) -> None:
+    ladder = make_ladder(has_showcase=False, max_pending=most)
+    make_entries(ladder, 6)
+    for _ in range(2 * most + 2):
+        hold_round(ladder.pk)
+    assert Match.objects.filter(state="waiting").count() == 3 * most
+    assert set(pending_pairings(ladder).values()) == {most}
+    with pytest.raises(NotHeld, match="Too few entries can play now"):
         try_round(ladder.pk)
 
 
-def test_hold_round_of_one_ladder_does_not_wait_for_anothers() -> None:
-    ladder, other = make_ladder(), make_ladder()
+def test_entry_that_was_left_over_plays_in_the_next_round() -> None:
+    ladder = make_ladder(has_showcase=False)
+    make_entries(ladder, 3)
+    left = None
+    for number in range(1, 5):
+        held = hold_round(ladder.pk)
+        playing = set(PairedEntry.objects.filter(pairing__round=held).values_list("entry", flat=True))
+        assert left is None or left in playing
+        out = ladder.entries.exclude(pk__in=playing).get()
+        assert out.waits == 1 and set(ladder.entries.filter(pk__in=playing).values_list("waits", flat=True)) == {0}
+        left = out.pk
+        finish_all(ladder)
+        byes = ladder.entries.values_list("byes", flat=True)
+        assert sum(byes) == number and max(byes) - min(byes) <= 1
+
+
+def test_round_keeps_who_sat_where_and_when_and_which_version_played() -> None:
+    ladder = make_ladder(has_showcase=False)
     make_entries(ladder, 2)
-    make_entries(other, 2)
-    assert hold_round(ladder.pk) and hold_round(other.pk)
+    before = timezone.now()
+    for _ in range(4):
+        hold_round(ladder.pk)
+        finish_all(ladder)
+    assert [entry.seats_taken for entry in ladder.entries.all()] == [[2, 2], [2, 2]]
+    for entry in ladder.entries.all():
+        seats = [one.match.players.get(bot=entry.bot).entrant for one in ladder.paired_matches.all()]
+        assert sorted(seats) == [0, 0, 1, 1] and entry.paired_at >= before
+    for one in PairedEntry.objects.all():
+        assert one.version == one.entry.bot.versions.get()
+    pairings = Pairing.objects.all()
+    assert [one.commitment for one in pairings] == [one.paired_matches.get().match.commitment for one in pairings]
+    assert len({one.commitment for one in pairings}) == 4
+
+
+def test_round_of_a_set_ladder_makes_whole_sets() -> None:
+    ladder = make_ladder(seats=4, unit="set", has_showcase=False, move_s=0.5, bank_s=7.0)
+    make_entries(ladder, 4)
+    hold_round(ladder.pk)
+    pairing = Pairing.objects.get()
+    bots = [one.entry.bot for one in pairing.paired_entries.all()]
+    paired = list(pairing.paired_matches.order_by("rotation").select_related("match"))
+    assert [one.rotation for one in paired] == [0, 1, 2, 3]
+    for one in paired:
+        assert all((bots.index(seat.bot) + one.rotation) % 4 == seat.entrant for seat in one.match.players.all())
+        assert (one.match.seating, one.match.commitment) == ("fixed", pairing.commitment)
+        assert one.match.limits == {"move_s": 0.5, "bank_s": 7.0}
+    assert len({one.match.duplicates for one in paired}) == 1 and paired[0].match.duplicates
+    assert not any(entry.seats_taken for entry in ladder.entries.all()), "in a set everybody sits everywhere"
+
+
+def one_match_over(ladder: Ladder) -> None:
+    """Hold a round of two matches, and end the first."""
+    make_entries(ladder, 4)
+    hold_round(ladder.pk)
+    first = Match.objects.order_by("pk").first()
+    end(first, [1, 2])
+    rate(first.paired.pairing_id)
+
+
+def test_those_who_have_just_met_wait_for_others_while_workers_are_busy_but_not_for_ever() -> None:
+    ladder = make_ladder(has_showcase=False)
+    one_match_over(ladder)
+    with pytest.raises(NotHeld, match="only just met"):
+        try_round(ladder.pk)
+    ladder.entries.update(waits=PATIENCE)
+    assert hold_round(ladder.pk) is not None
+
+
+def test_those_who_have_just_met_meet_again_rather_than_wait_for_a_slow_match() -> None:
+    ladder = make_ladder(has_showcase=False)
+    one_match_over(ladder)
+    Match.objects.filter(state="waiting").update(state="playing")
+    assert hold_round(ladder.pk).pairings.count() == 1
+
+
+def test_ladders_of_two_and_of_forty_entries_take_turns_at_the_workers() -> None:
+    small, large = (make_ladder(has_showcase=False, max_pending=3) for _ in range(2))
+    make_entries(large, 40)
+    make_entries(small, 2)
+    hold_round(large.pk)
+    for _ in range(PATIENCE + 1):
+        hold_round(small.pk)
+    assert Match.objects.filter(paired__ladder=small).count() == 1
+    small.entries.update(waits=PATIENCE)
+    hold_round(small.pk)
+    shares = [match.share for match in choose(6)]
+    assert set(shares[:2]) == set(shares[2:4]) == {f"ladder:{small.pk}", f"ladder:{large.pk}"}
+    assert shares[4:] == [f"ladder:{large.pk}"] * 2
+
+
+# People
+
+
+def enter_people(ladder: Ladder, count: int, **fields) -> list[Entry]:
+    """Enter people who are ready to play."""
+    fields.setdefault("ready_until", timezone.now() + timedelta(minutes=5))
+    return [Entry.objects.create(ladder=ladder, user=make_user(), rating=1500.0, **fields) for _ in range(count)]
+
+
+def test_people_who_are_ready_get_a_table_at_once() -> None:
+    ladder = make_ladder(seats=3, entrants="both", person_move_s=30, person_bank_s=90, move_s=2.0)
+    people, bots = enter_people(ladder, 2), make_entries(ladder, 1)
+    hold_round(ladder.pk)
+    pairing = Pairing.objects.get()
+    match = pairing.paired_matches.get().match
+    assert (match.kind, match.seating, match.awaits) == ("table", "draw", "seating"), "it waits in no line for a worker"
+    clocks = {"move_s": 2.0, "bank_s": 20.0, "person_move_s": 30, "person_bank_s": 90}
+    assert match.limits == clocks and match.commitment == pairing.commitment
+    assert {seat.user for seat in match.players.all() if seat.user} == {entry.user for entry in people}
+    assert {seat.version for seat in match.players.all() if seat.version} == {bots[0].bot.versions.get()}
+    assert not ladder.entries.filter(ready_until__isnull=False).exists(), "who has a table says so again for the next"
+
+
+@pytest.mark.parametrize("ready_until", [None, timezone.now() - timedelta(seconds=1)], ids=["never", "not-any-more"])
+def test_people_who_are_not_ready_are_left_in_peace(ready_until) -> None:
+    ladder = make_ladder(entrants="both")
+    enter_people(ladder, 2, ready_until=ready_until)
+    make_entries(ladder, 2)
+    hold_round(ladder.pk)
+    assert not PairedEntry.objects.filter(entry__user__isnull=False).exists()
+
+
+def test_people_who_play_already_are_not_paired() -> None:
+    ladder = make_ladder(entrants="people")
+    enter_people(ladder, 2)
+    hold_round(ladder.pk)
+    until = timezone.now() + timedelta(minutes=5)
+    ladder.entries.update(ready_until=until)
+    with pytest.raises(NotHeld, match="Too few"):
+        try_round(ladder.pk)
+    other = make_ladder(entrants="people")
+    for entry in ladder.entries.all():
+        Entry.objects.create(ladder=other, user=entry.user, rating=1500.0, ready_until=until)
+    with pytest.raises(NotHeld, match="Too few"):
+        try_round(other.pk)
+
+
+def test_person_who_sat_down_elsewhere_meanwhile_costs_only_his_own_table(monkeypatch) -> None:
+    """Between being found free and being locked he may have opened a table."""
+    ladder, other = make_ladder(entrants="both", has_showcase=False), make_ladder(entrants="people")
+    person = enter_people(ladder, 1)[0]
+    enter_people(other, 1)
+    Entry.objects.create(ladder=other, user=person.user, rating=1500.0, ready_until=person.ready_until)
+    hold_round(other.pk)
+    make_entries(ladder, 5)
+    monkeypatch.setattr("ladder.scheduling.sitting", lambda users: set())
+    held = hold_round(ladder.pk)
+    assert held.pairings.count() == 2
+    person.refresh_from_db()
+    assert person.waits == 1 and ladder.entries.filter(waits=1).count() == 2
+
+
+def test_set_ladder_takes_no_people() -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        make_ladder(unit="set", entrants="both")
 
 
 def test_hold_round_leaves_out_entries_that_are_still_playing() -> None:
@@ -222,11 +401,12 @@ def test_hold_round_avoids_the_last_opponents() -> None:
 
 def test_showcase_is_the_strongest_table_and_one_a_round() -> None:
     ladder = make_ladder()
-    make_entries(ladder, 4)
-    strong = make_entries(ladder, 2, rating=1900.0)
+    for rating in (1500.0, 1510.0, 1530.0, 1570.0, 1650.0, 1810.0):
+        make_entries(ladder, 1, rating=rating)
     hold_round(ladder.pk)
     shown = Match.objects.get(is_showcase=True)
-    assert {seat.bot for seat in shown.players.all()} == {entry.bot for entry in strong}
+    tables = [[one.entry.rating for one in pairing.paired_entries.all()] for pairing in Pairing.objects.all()]
+    assert max(tables, key=sum) == [one.entry.rating for one in shown.paired.pairing.paired_entries.all()]
 
 
 def test_showcase_is_never_the_only_pairing_of_the_first_round() -> None:
