@@ -28,7 +28,7 @@ from games.findings import note
 from games.matches import is_playable, limits_of
 from games.models import Match, Move, Record, Seat, SeatLog, SetAside
 from games.outcome import BadOutcome, Outcome, joined_log, parse_outcome
-from games.signals import match_finished
+from games.signals import match_finished, match_held_back
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ def _end_bots_match(match: Match, game: Game, doc: Mapping[str, Any], players: S
         _close([match], State.FINISHED)
         return True
     logger.info("match %s match=%s attempt=%s", "sealed" if match.duplicates else "on show", match.code, match.attempt)
-    transaction.on_commit(lambda: broker.notify_table(match.code), robust=True)
+    transaction.on_commit(lambda: _tell_held_back(match), robust=True)
     open_set(match.duplicates)
     return True
 
@@ -242,6 +242,13 @@ def _announce(match_id: int, code: str, state: str) -> None:
     broker.put_attempt(code, broker.OVER)
 
 
+def _tell_held_back(match: Match) -> None:
+    match_held_back.send_robust(sender=Match, match_id=match.pk)
+    broker.notify_table(match.code)
+    # No attempt of it is to be played any more.
+    broker.put_attempt(match.code, broker.OVER)
+
+
 def finish_table(match: Match, game: Game, ms: Sequence[int]) -> bool:
     """End a human table whose last decision has just been accepted, inside the caller's transaction.
 
@@ -317,7 +324,7 @@ def _show(match: Match, now: datetime) -> None:
     figures = _show_figures(sum(len(hand["moves"]) for hand in doc["hands"]), now)
     Match.objects.filter(pk=match.pk, state=State.SEALED).update(**figures)
     logger.info("match on show match=%s attempt=%s", match.code, match.attempt)
-    transaction.on_commit(lambda: broker.notify_table(match.code), robust=True)
+    transaction.on_commit(lambda: _tell_held_back(match), robust=True)
 
 
 def sweep_sets() -> int:

@@ -11,9 +11,10 @@ from kombu.exceptions import OperationalError
 
 from games.findings import note
 from games.models import Match
-from games.signals import match_finished
-from ladder import ratings, scheduling
+from games.signals import match_finished, match_held_back
+from ladder import fits, ratings, scheduling
 from ladder.models import PairedMatch, Pairing
+from ladder.notices import announce
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,19 @@ def rate_overlooked(pairing_id: int) -> None:
         logger.warning("sweep found pairing=%d", pairing_id)
 
 
+@shared_task(name="ladder.tasks.fit_due", ignore_result=True)
+def fit_due() -> None:
+    """Have the ladders fitted in which something was rated, each by a task of its own."""
+    for ladder_id in fits.due_ladders():
+        fit.apply_async((ladder_id,), expires=fits.EVERY_S)
+
+
+@shared_task(name="ladder.tasks.fit", ignore_result=True)
+def fit(ladder_id: int) -> None:
+    """Fit a ladder to its ledger."""
+    fits.fit_ladder(ladder_id)
+
+
 def overlooked() -> list[int]:
     """Return the unrated pairings all of whose matches ended a while ago, oldest first."""
     running = Match.objects.filter(paired__pairing__state=Pairing.State.PLAYING).exclude(state__in=ratings.ENDED)
@@ -82,3 +96,11 @@ def rate_when_finished(*, match_id: int, **_: Any) -> None:
     except OperationalError as error:
         # The broker is away. The match has ended all the same, and the sweep will find it.
         logger.warning("rating put off pairing=%d error=%s", pairing_id, type(error).__name__)
+
+
+@receiver(match_held_back, dispatch_uid="ladder.say_held_back")
+def say_held_back(*, match_id: int, **_: Any) -> None:
+    """Let open pages of the ladder show that a match has been played, or is on show, and nothing more of it."""
+    slug = PairedMatch.objects.filter(match=match_id).values_list("ladder__slug", flat=True).first()
+    if slug is not None:
+        announce(slug)

@@ -3,12 +3,26 @@
 from django.urls import URLPattern, path, re_path
 
 from bots.versions import RESERVED_SLUGS
-from ladder import bot_views, match_views, views
+from ladder import bot_views, match_views, pairing_views, strength_views, views
 
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
     path("ladders/", views.ladder_list, name="ladder_list"),
     path("ladders/<slug:slug>/", views.ladder, name="ladder"),
+    path("ladders/<slug:slug>/versions/", strength_views.versions, name="ladder_versions"),
+    path("ladders/<slug:slug>/matrix/", strength_views.matrix, name="ladder_matrix"),
+    path("ladders/<slug:slug>/entries/<int:pk>/", strength_views.entry, name="ladder_entry"),
+    path("ladders/<slug:slug>/rounds/", pairing_views.rounds, name="ladder_rounds"),
+    re_path(
+        r"^ladders/(?P<slug>[-a-zA-Z0-9_]+)/rounds/(?P<number>[0-9]{1,9})/$",
+        pairing_views.ladder_round,
+        name="ladder_round",
+    ),
+    re_path(
+        r"^ladders/(?P<slug>[-a-zA-Z0-9_]+)/pairings/(?P<pairing>[0-9]{1,18})/$",
+        pairing_views.pairing,
+        name="ladder_pairing",
+    ),
     path("ladders/<slug:slug>/register/", views.register, name="ladder_register"),
     re_path(
         r"^entries/(?P<pk>[0-9]{1,18})/(?P<change>pause|resume|withdraw)/$",

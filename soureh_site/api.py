@@ -22,7 +22,7 @@ from rest_framework.views import APIView, exception_handler
 from bots.api import BotViewSet, VersionViewSet
 from games.api import RecordView, TrialView
 from games.author_api import DebriefView, ReproducerView, RetryView
-from ladder.api import EntryViewSet, LadderViewSet, MatchViewSet
+from ladder.api import EntryViewSet, LadderViewSet, MatchViewSet, PairingViewSet
 from soureh_site.tokens import api_token
 
 ERROR = {
@@ -94,6 +94,7 @@ router.register("bots", BotViewSet, "api-bot")
 router.register(r"bots/(?P<bot>[-a-zA-Z0-9_]+)/versions", VersionViewSet, "api-version")
 router.register("entries", EntryViewSet, "api-entry")
 router.register("matches", MatchViewSet, "api-match")
+router.register("pairings", PairingViewSet, "api-pairing")
 
 v1 = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
