@@ -1,53 +1,85 @@
-"""Who stands where in a ladder. Reads the entries' own figures; adds up no history."""
+"""Who stands where in a ladder. Reads the entries' own figures; adds up no history.
+
+A ladder ranks by the fitted strength, where entries that cannot be told apart share a rank and those of which too
+little is known have none yet, or by the Elo rating.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value, Window
-from django.db.models.functions import Greatest, Rank, RowNumber
+from django.db.models import Case, F, FloatField, OuterRef, Q, QuerySet, Subquery, Value, When, Window
+from django.db.models.functions import Coalesce, Greatest, Lower, Rank, RowNumber
 
-from ladder.models import Entry, Ladder, RatingChange
+from ladder.models import Entry, Ladder, RatingChange, Strength
 
 SHOWN = 100
 LAST = 10
 TREND = 20
+LOWEST = -1e9
+
+NAME = Lower(Coalesce("bot__name", "user__username"))
+# What does not tell two apart is followed by what does, so that every page holds the same at every look.
+SORTS: dict[str, tuple[Any, ...]] = {
+    "strength": (F("strength").desc(nulls_last=True), F("rating").desc()),
+    "rating": (F("rating").desc(),),
+    "pairings": (F("pairings").desc(), F("rating").desc()),
+    "name": (NAME.asc(),),
+}
 
 
-def standings(ladder: Ladder, *, viewer: Any = None, page: int = 1, shown: int | None = SHOWN) -> QuerySet[Entry]:
-    """Return the entries that stand in the ladder, best first, in one query.
+def default_sort(ladder: Ladder) -> str:
+    """Return the name of the sort in which a ladder ranks."""
+    return "strength" if ladder.ranked_by == Ladder.RankedBy.FIT else "rating"
 
-    Each has `rank` (equal ratings share one), `recent_change` (over its last ten pairings, None
-    before the first) and what Entry has: rating, pairings, won, drawn, place_sum. `shown` entries
-    of page `page`, from 1, and besides them the viewer's own; all of them if `shown` is None.
+
+def standings(
+    ladder: Ladder, *, viewer: Any = None, page: int = 1, shown: int | None = SHOWN, sort: str = ""
+) -> QuerySet[Entry]:
+    """Return the entries that stand in the ladder, in the order of `sort` (of SORTS; "": as it ranks), in one query.
+
+    Each has `rank` (who cannot be told apart shares one; None while too little is known), `recent_change` (of the
+    rating over its last ten pairings, None before the first), `position` in this order from 1, and what Entry has.
+    `shown` entries of page `page`, from 1, and besides them the viewer's own; all of them if `shown` is None.
     """
+    order = (*SORTS[sort or default_sort(ladder)], F("entered_at").asc(), F("pk").asc())
     then = RatingChange.objects.filter(entry=OuterRef("pk"), nth=Greatest(OuterRef("pairings") - (LAST - 1), Value(1)))
     entries = (
         ladder.entries.exclude(state__in=Entry.GONE)
         .select_related("bot__owner", "user")
         .annotate(
-            rank=Window(Rank(), order_by=F("rating").desc()),
+            rank=_rank(ladder),
             recent_change=F("rating") - Subquery(then.values("before")[:1]),
+            position=Window(RowNumber(), order_by=order),
         )
-        .order_by("rank", "entered_at", "pk")
+        .order_by("position")
     )
     if shown is None:
         return entries
     own = Q(bot__owner=viewer) | Q(user=viewer) if viewer is not None and viewer.is_authenticated else Q()
-    order = F("rating").desc(), "entered_at", "pk"
     last = page * shown
-    entries = entries.annotate(position=Window(RowNumber(), order_by=order))
     return entries.filter(Q(position__gt=last - shown, position__lte=last) | own)
 
 
+def _rank(ladder: Ladder) -> Any:
+    """Return what ranks an entry: by its band, None without one, or by its rating."""
+    if ladder.ranked_by == Ladder.RankedBy.ELO:
+        return Window(Rank(), order_by=F("rating").desc())
+    return Case(When(band=None, then=None), default=Window(Rank(), order_by=F("band").asc(nulls_last=True)))
+
+
 def leaders(count: int = 3) -> dict[int, list[Entry]]:
-    """Return by ladder its first entries with at least one rated pairing. One query."""
+    """Return by ladder its first entries with at least one rated pairing, each with its `place`. One query."""
     entries = Entry.objects.filter(ladder__state__in=Ladder.GOING_ON, pairings__gt=0).exclude(state__in=Entry.GONE)
-    ranked = entries.annotate(
-        rank=Window(Rank(), partition_by=F("ladder"), order_by=F("rating").desc()),
+    figure = Case(
+        When(ladder__ranked_by=Ladder.RankedBy.ELO, then=F("rating")),
+        default=Coalesce("strength", Value(LOWEST)),
+        output_field=FloatField(),
     )
+    order = (figure.desc(), F("rating").desc(), F("entered_at").asc(), F("pk").asc())
+    ranked = entries.annotate(place=Window(RowNumber(), partition_by=F("ladder"), order_by=order))
     found: dict[int, list[Entry]] = defaultdict(list)
-    for entry in ranked.filter(rank__lte=count).select_related("bot", "user").order_by("ladder", "rank", "entered_at"):
+    for entry in ranked.filter(place__lte=count).select_related("bot", "user", "ladder").order_by("ladder", "place"):
         found[entry.ladder_id].append(entry)
     return found
 
@@ -60,6 +92,17 @@ def trends(entries: Iterable[Entry]) -> dict[int, list[float]]:
     for entry_id, after in rows.values_list("entry_id", "after"):
         found[entry_id].append(after)
     return found
+
+
+def version_standings(ladder: Ladder) -> QuerySet[Strength]:
+    """Return every version that has played in the ladder, strongest first, people among them."""
+    played = ladder.strengths.filter(pairings__gt=0).exclude(entry__state__in=Entry.GONE)
+    return played.select_related("entry__bot__owner", "entry__user", "version").order_by("-strength", "pk")
+
+
+def figure(entry: Entry, ladder: Ladder) -> float | None:
+    """Return the figure by which the ladder ranks an entry; None while there is none."""
+    return entry.strength if ladder.ranked_by == Ladder.RankedBy.FIT else entry.rating
 
 
 def average_place(entry: Entry) -> float | None:

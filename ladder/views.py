@@ -18,11 +18,11 @@ from bots.models import Bot, BotVersion
 from bots.switches import pause_note
 from games.models import Match
 from games.plain_rules import plain_rules
-from ladder import registration
+from ladder import fits, registration
 from ladder.history import latest_rows, match_rows, running
 from ladder.models import Entry, Ladder, PairedMatch
 from ladder.registration import NotRegistered
-from ladder.standings import SHOWN, average_place, leaders, lost, standings, trends
+from ladder.standings import SHOWN, SORTS, average_place, default_sort, leaders, lost, standings, trends
 from ladder.table_context import table_context
 
 LATEST = 10
@@ -69,11 +69,17 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     if found is None:
         raise Http404("expected the slug of a ladder")
     page = Paginator(range(found.standing_count), SHOWN).get_page(request.GET.get("page"))
-    entries = list(standings(found, viewer=request.user, page=page.number))
+    sort = request.GET.get("sort") if request.GET.get("sort") in SORTS else default_sort(found)
+    entries = list(standings(found, viewer=request.user, page=page.number, sort=sort))
     context = {
         "ladder": found,
         "page": page,
+        "sort": sort,
+        "kept_query": f"sort={sort}&" if sort != default_sort(found) else "",
+        "by_fit": found.ranked_by == Ladder.RankedBy.FIT,
         "rows": _standing_rows(found, entries, request.user),
+        "scale": _scale(entries),
+        "own_elsewhere": _own_elsewhere(entries, page.number, request.user),
         "why_waiting": _why_waiting(found, found.active_count),
     } | _matches(found)
     if _is_update(request):
@@ -177,17 +183,48 @@ def _latest_ids(found: Ladder) -> list[int]:
 def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[str, Any]]:
     """Return the rows of the table of standings."""
     trend = trends(entries)
+    against = _whom_to_compare(entries, user)
+    chance = fits.chances_against(found, against.pk, [entry.pk for entry in entries]) if against else {}
     return [
         {
             "entry": entry,
-            "is_own": entry.owner_id is not None and entry.owner_id == user.pk,
-            "is_provisional": entry.pairings < found.settled_after,
+            "is_own": is_own(entry, user),
+            "starts_band": before is not None and before.rank != entry.rank,
             "trend": trend.get(entry.pk, []),
             "lost": lost(entry),
             "average_place": average_place(entry),
+            "low": None if entry.strength is None else entry.strength - (entry.half_width or 0.0),
+            "high": None if entry.strength is None else entry.strength + (entry.half_width or 0.0),
+            "against": against,
+            "chance": chance.get(entry.pk),
         }
-        for entry in entries
+        for before, entry in zip([None, *entries], entries, strict=False)
     ]
+
+
+def is_own(entry: Entry, user: Any) -> bool:
+    """Tell whether the user answers for the entry. The entry was loaded with its bot."""
+    return user.is_authenticated and entry.owner_id is not None and entry.owner_id == user.pk
+
+
+def _whom_to_compare(entries: list[Entry], user: Any) -> Entry | None:
+    """Return against whom the page tells everybody's chances: the reader's own best, or who is first on it."""
+    known = [entry for entry in entries if entry.strength is not None]
+    own = [entry for entry in known if is_own(entry, user)]
+    return next(iter(own or known), None)
+
+
+def _scale(entries: list[Entry]) -> tuple[float, float]:
+    """Return the ends of the scale on which a page's intervals are drawn."""
+    known = [(entry.strength, entry.half_width or 0.0) for entry in entries if entry.strength is not None]
+    low = min((strength - width for strength, width in known), default=0.0)
+    return low, max((strength + width for strength, width in known), default=1.0)
+
+
+def _own_elsewhere(entries: list[Entry], page: int, user: Any) -> list[dict[str, Any]]:
+    """Return the reader's entries that stand on other pages, each with the number of its page."""
+    pages = [(entry, (entry.position - 1) // SHOWN + 1) for entry in entries if is_own(entry, user)]
+    return [{"entry": entry, "page": number} for entry, number in pages if number != page]
 
 
 def _why_waiting(found: Ladder, active: int) -> str:

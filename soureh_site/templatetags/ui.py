@@ -75,6 +75,18 @@ def _seen(found: re.Match[str]) -> str:
 
 
 @register.filter
+def percent(share: float | None) -> str:
+    """Format a share of 1 in percent, such as `64 %`; a dash for None. Never 0 or 100 of what is only nearly so."""
+    if share is None:
+        return "–"
+    if 0 < share < 0.01:
+        return "< 1\N{NO-BREAK SPACE}%"
+    if 0.99 < share < 1:
+        return "> 99\N{NO-BREAK SPACE}%"
+    return f"{number_format(round(100 * share))}\N{NO-BREAK SPACE}%"
+
+
+@register.filter
 def direction(value: float | None) -> str:
     """Return `up`, `down` or `none` for a change, as it is shown without decimals."""
     rounded = round(value or 0)
@@ -166,7 +178,8 @@ def chart(points: Sequence[Mapping[str, Any]], title: str, x_label: str = "", y_
 
     Args:
         points: oldest first, each with `value` and optionally `low`, `high` (the interval) and
-            `label` (what the x axis says, such as a date). They stand at equal distances.
+            `label` (what the x axis says, such as a date) and `mark` (what happened there). They stand at equal
+            distances.
     """
     points = list(points)
     shown: dict[str, Any] = {"title": title, "x_label": x_label, "y_label": y_label, "count": len(points)}
@@ -190,6 +203,13 @@ def chart(points: Sequence[Mapping[str, Any]], title: str, x_label: str = "", y_
         "ticks": [{"y": f"{place.y(tick):.1f}", "value": tick} for tick in ticks],
         "x_ticks": _x_ticks(points, place),
         "last": {"x": f"{line[-1][0]:.1f}", "y": f"{line[-1][1]:.1f}"},
+        "marks": [
+            {"x": f"{line[index][0]:.1f}", "y": f"{line[index][1]:.1f}", "text": point["mark"]}
+            for index, point in enumerate(points)
+            if "mark" in point
+        ],
+        "top": CHART_TOP,
+        "bottom": CHART_HEIGHT - CHART_BOTTOM,
         "first_value": values[0],
         "last_value": values[-1],
         "lowest": min(values),
