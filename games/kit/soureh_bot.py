@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import sys
 from json import dumps, loads
+from math import exp
 from operator import mul
 
 TYPE_CHECKING = False  # typing's own would cost each start 2 ms
@@ -53,8 +54,17 @@ TRUST = 0.95
 SAMPLE_TRIES = 5000
 """How often `sample` begins anew; what counts is found at once, but for some bluffs within a hundred."""
 
-TRUSTING_TRIES = 50
+TRUSTING_TRIES = 8
 """How often it does so with trust: owners whom one trusts may contradict each other."""
+
+HASTE = 0.15
+"""How steeply, in `chances_to_win`, a player's chance falls with each turn that he still needs."""
+
+CALLED = 6.0
+"""How much a call that stands on four valid coops counts there; a player who is ready to call counts 1."""
+
+LONGEST_WAIT = 6.0
+"""Turns after which, there, nobody waits for a fitting card any longer."""
 
 _RANK = {card: RANKS.index(card[0]) + 1 for card in DECK}
 _RED = {card: card[1] in "hd" for card in DECK}
@@ -379,6 +389,7 @@ class Turn:
         self._unseen: list[int] | None = None
         self._chances: dict[str | tuple[str, str], float] = {}
         self._unknown: _Unknown | None = None
+        self._race: _Race | None = None
 
     @property
     def rng(self) -> Random:
@@ -463,6 +474,17 @@ class Turn:
             self._chances[pair] = good / every if every else 0.0
         return self._chances[pair]
 
+    def chances_to_win(self, move: str) -> dict[int, float]:
+        """Return by seat the chance to win the hand after one of your moves: a rough guess, in some 10 us.
+
+        A coop is missing with the chance that it is invalid (you know your own), and a missing coop costs as many
+        turns as a fitting card is rare. The fewer turns a player still needs, the more probably he wins; whoever
+        has called with four valid coops most probably.
+        """
+        if self._race is None:
+            self._race = _Race(self)
+        return self._race.chances(move)
+
     def sample(self, rng: Random | None = None, *, trust: float = 0.0) -> Sample:
         """Return one way in which all that you cannot see may lie, drawn at random: about 20 us at a table of four.
 
@@ -495,6 +517,61 @@ class Turn:
             return min([self.rules.added(p, total) for p in self.rules.pick_points(self.down, up, pick)])
 
         return min(self.legal, key=added)
+
+
+class _Race:
+    """Who will win the hand: each player weighs exp(-HASTE * turns that he still needs)."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._waits: dict[str, float] = {}
+        self._valid = {seat: [turn.chance_valid(seat, slot) for slot in SLOTS] for seat in turn.opponents}
+        self._weights = {seat: self._weight(seat, turn.up[seat], valid) for seat, valid in self._valid.items()}
+        self._mine = self._my_weight("d")
+
+    def chances(self, move: str) -> dict[int, float]:
+        """Return the chances by seat, mine first."""
+        mine, weights = self._mine, self._weights
+        if move == "show":
+            mine, weights = 1.0, dict.fromkeys(weights, 0.0)
+        elif move[0] == "k" or move[-1] == "!":
+            mine = self._my_weight(move)
+        if move[0] == "s" and move != "show":
+            seat, slot = int(move[1]), int(move[2])
+            weights = {**weights, seat: self._weight_swapped(seat, slot)}
+        everybody = mine + sum(weights.values())
+        chances = {seat: weight / everybody for seat, weight in weights.items()}
+        return {self._turn.seat: mine / everybody, **chances}
+
+    def _my_weight(self, move: str) -> float:
+        coops = self._turn.coops_after(move)
+        if move[-1] == "!" and all(coops):
+            return CALLED
+        return self._patience(self._turn.my_up, coops)
+
+    def _weight(self, seat: int, ups: Cards, valid: list[float]) -> float:
+        """Return the weight of an opponent with these face-up cards and these chances that his coops are valid."""
+        weight = self._patience(ups, valid)
+        if self._turn.call and self._turn.call["seat"] == seat:
+            weight += CALLED * valid[0] * valid[1] * valid[2] * valid[3]
+        return weight
+
+    def _weight_swapped(self, seat: int, slot: int) -> float:
+        """Return what an opponent weighs once he has the drawn card on a slot."""
+        drawn = self._turn.drawn or HIDDEN
+        ups, valid = list(self._turn.up[seat]), list(self._valid[seat])
+        ups[slot], valid[slot] = drawn, self._turn.chance_valid(seat, slot, up=drawn)
+        return self._weight(seat, ups, valid)
+
+    def _patience(self, ups: Cards, valid: list[float] | list[bool]) -> float:
+        """Return the weight of a player who must wait for cards on the coops that he probably misses."""
+        return exp(-HASTE * sum([(1 - valid[slot]) * self._wait(ups[slot]) for slot in SLOTS]))
+
+    def _wait(self, up: str) -> float:
+        """Return how many draws it takes, on average, to complete a coop under this face-up card."""
+        if up not in self._waits:
+            self._waits[up] = 1 / max(self._turn.chance_fits(up), 1 / LONGEST_WAIT)
+        return self._waits[up]
 
 
 class Sample:

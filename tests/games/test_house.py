@@ -17,11 +17,11 @@ def choose_of(name):
     return load_choose(EXAMPLE) if name == "example" else house(name)
 
 
-def unhurried(name, search=((99, 1), (4, 2))):
-    """Return a bot that no clock keeps from playing the same again; `search` is how long `sage` thinks instead."""
+def unhurried(name, deals=2):
+    """Return a bot that no clock keeps from playing the same again; `sage` thinks for so many deals instead."""
     choose = choose_of(name)
     if name == "sage":
-        choose.__globals__.update(SECONDS=60, SEARCH=search)
+        choose.__globals__.update(SECONDS=60, POOR=-1, DEALS=deals)
     return choose
 
 
@@ -57,7 +57,7 @@ def test_the_house_is_these_five():
 def test_bots_finish_games_of_every_preset_with_legal_moves(name, preset, options):
     # A common hand costs few points, and sage thinks long.
     rules = Rules.preset(preset, target=15 if (name, preset) == ("sage", "common") else 50, **options)
-    chooses = [unhurried(name, ((99, 1),)), house("careful"), unhurried(name, ((99, 1),))]
+    chooses = [unhurried(name, 1), house("careful"), unhurried(name, 1)]
     # The engine refuses an illegal move with an exception.
     game = play_game(rules, chooses, f"{name} {preset}")
     assert game.result.how == rules.end
@@ -65,7 +65,7 @@ def test_bots_finish_games_of_every_preset_with_legal_moves(name, preset, option
 
 @pytest.mark.parametrize("name", ["careful", "spoiler", "counter", "sage", "example"])
 def test_bots_complete_call_and_show(name):
-    choose = unhurried(name, ((99, 30), (4, 60)))
+    choose = unhurried(name, 60)
     opening = {"down": ["9s", "9h", "9d", "2c"], "up": [["2h", "3d", "Td", "5h"], ["4s", "4c", "5s", "5c"]]}
     opening["up"][0][2] = "4d"
     turn = turn_of(**opening, drawn="8c", legal=["k0", "k1", "k2", "k3", "k3!", "s10", "s11", "s12", "s13", "d"])
@@ -89,7 +89,7 @@ def test_spoilers_break_the_caller_when_they_can(name):
         legal=["k0", "k1", "k2", "k3", "s10", "s11", "s12", "s13", "s20", "s21", "s22", "s23", "d"],
         call={"seat": 1, "shield_used": False},
     )
-    assert unhurried(name, ((99, 30),))(turn)[:2] == "s1"
+    assert unhurried(name, 30)(turn)[:2] == "s1"
 
 
 def test_spoiler_would_rather_lose_when_that_earns_the_century_bonus():
@@ -117,7 +117,7 @@ def test_sage_thinks_no_longer_than_is_free_of_charge():
     # Twice the seconds that it takes itself: the last deal that it tries may take a while.
     taken = []
     sage = house("sage")
-    sage.__globals__["SEARCH"] = ((99, 1000),)
+    sage.__globals__.update(POOR=-1, DEALS=1000, SLIGHT=0)
 
     def choose(turn):
         began = process_time()
@@ -134,14 +134,57 @@ def test_sage_thinks_no_longer_than_is_free_of_charge():
     assert sorted(taken)[10] < 0.08, taken
 
 
-def test_sage_thinks_little_when_its_bank_is_empty():
+SAGE_TO_MOVE = {
+    "down": ["9s", "9h", "9d", "2c"],
+    "up": [["2h", "2h", "2d", "5h"], ["3h", "As", "Ah", "Ac"]],
+    "drawn": "Td",
+    "legal": ["k0", "k1", "k2", "k3", "k3!", "s10", "d"],
+}
+
+
+@pytest.mark.parametrize(("bank_s", "is_searching"), [(0.0, False), (20.0, True)])
+def test_sage_judges_at_a_glance_when_its_bank_is_empty(monkeypatch, bank_s, is_searching):
+    turn = turn_of(**SAGE_TO_MOVE, bank_s=bank_s)
+    dealt = []
+    monkeypatch.setattr(turn, "sample", lambda trust: dealt.append(trust) or soureh_bot.Turn.sample(turn, trust=trust))
+    assert house("sage")(turn) == "k3!"
+    assert bool(dealt) == is_searching
+
+
+def test_sage_learns_who_does_not_mind_the_bonus():
     sage = house("sage")
-    assert sage.__globals__["SECONDS"] == 0.04
-    cards = {"down": ["9s", "9h", "9d", "2c"], "up": [["2h", "2h", "2d", "5h"], ["3h", "As", "Ah", "Ac"]]}
-    sage.__globals__["SEARCH"] = ((99, 10_000),)
-    began = process_time()
-    sage(turn_of(**cards, drawn="Td", legal=["k0", "k1", "k2", "k3", "k3!", "s10", "d"], bank_s=0.0))
-    assert process_time() - began < 0.04
+    game = turn_of(**SAGE_TO_MOVE, totals=[50, 75]).game
+    for number, totals in enumerate(([50, 75], [60, 75], [70, 50]), 1):
+        turn = turn_of(**SAGE_TO_MOVE, totals=totals)
+        turn.game, turn.hand.no = game, number
+        sage(turn)
+        # Whoever won with 25 points missing did not mind; whoever took the bonus did.
+        assert (sage.__self__.careless[1] > 1) == (number > 1), number
+    sage.__self__.learn([60, 75], [60, 50])
+    assert sage.__self__.careless[1] < 1.5
+
+
+def outlook(**options):
+    return house("sage").__globals__["Outlook"](soureh_bot.Rules(Rules.preset("classic", **options).to_json()), 4)
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "share"),
+    [(60, (250, 251, 61), 1), (60, (250, 60, 59), 0.5), (251, (60, 250, 70), 0)],
+    ids=["best", "tied with one", "last"],
+)
+def test_sage_counts_whom_it_leaves_behind_when_the_game_is_over(mine, others, share):
+    assert outlook().share(mine, others, None) == pytest.approx(share, abs=0.01)
+
+
+def test_sage_knows_which_totals_are_good():
+    classic, hands = outlook(), outlook(end="hands", hands=9)
+    # Far from the end what counts is to reach a hundred exactly: 75 can, 96 cannot.
+    assert classic.share(75, (60, 60, 60), None) > classic.share(96, (60, 60, 60), None) + 0.1
+    # Before a last hand 75 will probably be 50, and 62 will not.
+    assert hands.share(75, (62, 62, 62), 1) > 0.6 > 0.4 > hands.share(62, (75, 75, 75), 1)
+    # After it nothing will.
+    assert hands.share(75, (62, 62, 62), 0) < 0.01
 
 
 def test_careful_leaves_others_alone():
@@ -157,15 +200,16 @@ def test_careful_leaves_others_alone():
     assert not [move for move in moves if move[0] == "s" and move != "show"]
 
 
-def test_counter_goes_on_when_the_century_bonus_makes_losing_a_gain():
+@pytest.mark.parametrize("name", ["counter", "sage"])
+def test_counters_go_on_when_the_century_bonus_makes_losing_a_gain(name):
     # 92 + 2 + 2 + 2 + 2 is 100, and 50 are taken off: losing is worth 42 points.
     cards = {"down": ["9s", "9h", "9d", "8c"], "up": [["2h", "2h", "2d", "2d"], ["4s", "4c", "5s", "5c"]]}
     call = {"seat": 0, "shield_used": False}
-    counter = house("counter")
+    choose = unhurried(name, 30)
     gain = turn_of(**cards, drawn=None, legal=["show", "go"], totals=[92, 60], call=call)
-    assert counter(gain) == "go"
-    loss = turn_of(**cards, drawn=None, legal=["show", "go"], totals=[93, 60], call=call)
-    assert counter(loss) == "show"
+    assert choose(gain) == "go"
+    loss = turn_of(**cards, drawn=None, legal=["show", "go"], totals=[30, 60], call=call)
+    assert choose(loss) == "show"
 
 
 @pytest.mark.parametrize("name", HOUSE_NAMES)

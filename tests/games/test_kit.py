@@ -147,6 +147,35 @@ def test_a_resumed_bot_remembers_and_moves_as_one_that_was_there_all_along(name)
     assert all(resumed == own for resumed, own in moves)
 
 
+def chances_to_win(move, *, up=("2h", "2d", "4d", "5h"), call=None):
+    """Return the chances at a table of three where seat 0 has drawn an eight and lacks its last coop."""
+    rules = Rules.preset("classic").to_json()
+    game = soureh_bot.Game({"seat": 0, "seats": 3, "rules": rules})
+    cards = {"down": ["9s", "9h", "9d", "2c"], "up": [list(up), ["2h", "3d", "Ts", "9c"], ["4s", "4c", "5s", "5c"]]}
+    hand = soureh_bot.Hand({"no": 1, "dealer": 0, "totals": [0, 0, 0], **cards}, game)
+    turn = {"id": 1, "legal": ["d"], "drawn": "8c", "call": call, "totals": [0, 0, 0], "stock": 55, "discards": 0}
+    return soureh_bot.Turn({**turn, **cards}, game, hand).chances_to_win(move)
+
+
+def test_chances_to_win_are_all_there_is():
+    for move in ("k0", "k3", "k3!", "s12", "d", "go", "show"):
+        chances = chances_to_win(move)
+        assert list(chances) == [0, 1, 2]
+        assert sum(chances.values()) == pytest.approx(1)
+
+
+def test_chances_to_win_follow_the_coops_and_the_call():
+    mine = {move: chances_to_win(move)[0] for move in ("k0", "d", "k3", "k3!", "show")}
+    assert sorted(mine, key=mine.get) == ["k0", "d", "k3", "k3!", "show"]
+    assert mine["show"] == 1
+    # Whose coops are easy to fill is nearer to winning; who has called is nearest, until he is disturbed.
+    easy, hard = [chances_to_win("d")[seat] for seat in (1, 2)]
+    assert easy > hard
+    called = chances_to_win("d", call={"seat": 1, "shield_used": False})
+    assert called[1] > easy
+    assert chances_to_win("s12", call={"seat": 1, "shield_used": False})[1] < called[1]
+
+
 def test_hooks_are_called_in_the_order_of_the_match():
     happened = []
 
