@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ladder.elo import change, expected
+from ladder.elo import change, exchange, expected, total, within_cap
 
 RATING = st.floats(min_value=-3000, max_value=6000)
 
@@ -80,3 +80,59 @@ def test_change_never_exceeds_k_and_a_sole_winner_never_loses(table) -> None:
     assert all(abs(one) <= 40 for one in changes)
     if places.count(best := min(places)) == 1:
         assert changes[places.index(best)] >= 0
+
+
+@given(tables, st.floats(1, 100))
+def test_exchange_adds_up_to_the_change_and_what_one_gains_the_other_loses(table, k) -> None:
+    ratings, places = zip(*table, strict=True)
+    points = exchange(ratings, places, [k] * len(table))
+    assert [total(row) for row in points] == pytest.approx(change(ratings, places, [k] * len(table)), abs=1e-9)
+    for i in range(len(table)):
+        assert points[i][i] == 0
+        for j in range(i):
+            assert points[i][j] == pytest.approx(-points[j][i], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "gain"),
+    [
+        pytest.param(0.0, 0.0, 20.0, id="room-for-both"),
+        pytest.param(30.0, -30.0, 20.0, id="just-room"),
+        pytest.param(45.0, -45.0, 5.0, id="cut"),
+        pytest.param(50.0, -50.0, 0.0, id="full"),
+        pytest.param(45.0, 0.0, 5.0, id="the-winner-is-full"),
+        pytest.param(0.0, -48.0, 2.0, id="the-loser-has-lost-enough"),
+        pytest.param(-50.0, 50.0, 20.0, id="on-the-way-back"),
+        pytest.param(50.0, None, 20.0, id="a-house-bot-loses"),
+        pytest.param(None, -50.0, 20.0, id="a-house-bot-wins"),
+    ],
+)
+def test_within_cap_cuts_both_sides_of_a_pair_alike(mine, theirs, gain) -> None:
+    points = exchange([1500.0, 1500.0], [1, 2], [40.0, 40.0])
+    taken = within_cap(points, [[None, mine], [theirs, None]], 50.0)
+    assert taken == [[0.0, gain], [-gain, 0.0]]
+
+
+balances = st.floats(-100, 100)
+
+
+@given(tables, st.floats(1, 200), st.data())
+def test_within_cap_keeps_every_balance_within_it_and_makes_no_points(table, k, data) -> None:
+    n = len(table)
+    ratings, places = zip(*table, strict=True)
+    before = [[data.draw(balances) if i != j else None for j in range(n)] for i in range(n)]
+    points = exchange(ratings, places, [k] * n)
+    taken = within_cap(points, before, 100.0)
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                assert abs(before[i][j] + taken[i][j]) <= 100 + 1e-9
+                assert abs(taken[i][j]) <= abs(points[i][j])
+                assert taken[i][j] == pytest.approx(-taken[j][i], abs=1e-9)
+
+
+@given(tables, st.floats(1, 200))
+def test_within_cap_changes_nothing_to_the_last_bit_where_there_is_room(table, k) -> None:
+    ratings, places = zip(*table, strict=True)
+    points = exchange(ratings, places, [k] * len(table))
+    assert within_cap(points, [[0.0] * len(table)] * len(table), 200.0) == points

@@ -1,16 +1,21 @@
 """The ledger: rated once, never rated, replayed to the last bit."""
 
 import random
+from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
 
+from games.models import Match
 from games.signals import match_finished
 from ladder import tasks
+from ladder.history import capped_note
 from ladder.log import read
-from ladder.models import Entry, Ladder, Pairing, RatingChange
+from ladder.models import Balance, Entry, Ladder, Meeting, Pairing, RatingChange
 from ladder.ratings import rate
 from ladder.replay import rerate
 from tests.ladder.rows import (
@@ -20,6 +25,7 @@ from tests.ladder.rows import (
     make_pairing,
     make_set,
     make_user,
+    make_version,
     void,
 )
 from tests.racing import race
@@ -220,6 +226,159 @@ def test_rerate_reaches_every_figure_to_the_last_bit(seats: int) -> None:
     assert list(RatingChange.objects.order_by("pk").values_list()) == before
 
 
+def make_rivals(cap: float | None, *, seats: int = 2) -> tuple[Ladder, list[Entry], list[Entry]]:
+    """A ladder with one entry of one owner, and two of another."""
+    ladder = make_ladder(daily_cap=cap, seats=seats)
+    return ladder, make_entries(ladder, 1, owner=make_user()), make_entries(ladder, 2, owner=make_user())
+
+
+def test_cap_bounds_what_is_won_and_lost_between_two_owners_in_a_day() -> None:
+    ladder, [one], [other, _] = make_rivals(50)
+    for _ in range(5):
+        play(ladder, [one, other], [1, 2])
+    assert ratings([one, other]) == pytest.approx([1550, 1450], abs=1e-9)
+    capped = [change.capped for change in one.changes.order_by("nth")]
+    assert capped[:2] == [0, 0] and all(points > 0 for points in capped[2:])
+    assert [-change.capped for change in other.changes.order_by("nth")] == pytest.approx(capped)
+    play(ladder, [one, other], [2, 1])  # back is always open
+    assert ratings([one])[0] < 1550 - 20
+    assert rerate(ladder, check=True).first == []
+
+
+def test_cap_counts_all_entries_of_an_owner_together() -> None:
+    ladder, [one], others = make_rivals(30)
+    play(ladder, [one, others[0]], [1, 2])
+    play(ladder, [one, others[1]], [1, 2])
+    play(ladder, [one, others[1]], [1, 2])
+    assert ratings([one]) == pytest.approx([1530], abs=1e-9)
+    assert sum(ratings([one, *others])) == pytest.approx(4500, abs=1e-9)
+    assert rerate(ladder, check=True).first == []
+
+
+def test_cap_begins_anew_each_day_and_the_replay_knows_the_days(monkeypatch) -> None:
+    ladder, [one], [other, _] = make_rivals(25)
+    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=2)
+    won = []
+    for seconds in (-3, -2, -1, 0, 1):
+        monkeypatch.setattr(timezone, "now", lambda seconds=seconds: midnight + timedelta(seconds=seconds))
+        play(ladder, [one, other], [1, 2])
+        won.append(ratings([one])[0] - 1500)
+    assert won == pytest.approx([20, 25, 25, 25 + (won[3] - 25), 50], abs=1e-9)
+    assert 15 < won[3] - 25 < 20
+    assert rerate(ladder, check=True).first == []
+    assert {row.day for row in ladder.balances.all()} == {midnight.date()}
+
+
+def test_log_never_runs_back_when_a_clock_does(monkeypatch) -> None:
+    ladder, [one], [other, _] = make_rivals(25)
+    now = timezone.now()
+    for days in (0, -1, 0):
+        monkeypatch.setattr(timezone, "now", lambda days=days: now + timedelta(days=days))
+        play(ladder, [one, other], [1, 2])
+    assert ratings([one]) == pytest.approx([1525], abs=1e-9)
+    assert set(Pairing.objects.values_list("rated_at", flat=True)) == {now}
+    assert rerate(ladder, check=True).first == []
+
+
+def test_cap_does_not_bound_games_with_house_bots() -> None:
+    ladder = make_ladder(daily_cap=25)
+    [house], [one] = make_entries(ladder, 1), make_entries(ladder, 1, owner=make_user())
+    for _ in range(3):
+        play(ladder, [one, house], [1, 2])
+    assert ratings([one])[0] > 1550 and ratings([house])[0] < 1450
+    assert not ladder.balances.exists()
+
+
+def test_cap_at_a_table_of_three_cuts_the_one_pair_alone() -> None:
+    ladder, [one], [other, _] = make_rivals(10, seats=3)
+    [third] = make_entries(ladder, 1)
+    for _ in range(2):
+        play(ladder, [one, third, other], [1, 2, 3])
+    last = {change.entry_id: change for change in RatingChange.objects.filter(number=2)}
+    assert last[third.pk].capped == 0
+    assert last[one.pk].capped == pytest.approx(-last[other.pk].capped) and last[one.pk].capped > 0
+    assert sum(ratings([one, other, third])) == pytest.approx(4500, abs=1e-9)
+    assert rerate(ladder, check=True).first == []
+
+
+def test_ladder_without_a_cap_keeps_no_balances() -> None:
+    ladder, [one], [other, _] = make_rivals(None)
+    for _ in range(9):
+        play(ladder, [one, other], [1, 2])
+    assert ratings([one])[0] > 1600
+    assert not ladder.balances.exists()
+
+
+def test_match_page_says_what_was_capped(client) -> None:
+    ladder, [one], [other, _] = make_rivals(30)
+    play(ladder, [one, other], [1, 2])
+    pairing = play(ladder, [one, other], [1, 2])
+    match = pairing.paired_matches.get().match
+    notes = [capped_note(change, ladder) for change in pairing.changes.order_by("place")]
+    assert notes[0].startswith("capped: ") and "30 that can be won from one owner" in notes[0]
+    assert "30 that can be lost to one owner" in notes[1]
+    assert capped_note(Pairing.objects.get(number=1).changes.first(), ladder) == ""
+    Match.objects.filter(pk=match.pk).update(state="void")  # shows the players without a replay
+    assert notes[0] in client.get(f"/matches/{match.code}/").content.decode()
+
+
+def test_ledger_names_ladder_version_and_seat() -> None:
+    ladder = make_ladder(seats=3)
+    entries = make_entries(ladder, 3)
+    pairing, match = make_pairing(ladder, entries)
+    newer = make_version(entries[0].bot, number=2)
+    pairing.paired_entries.filter(entrant=0).update(version=newer)
+    end(match, [1, 2, 3])
+    match.players.update(seat=None)
+    for entrant, seat in enumerate([2, 0, 1]):
+        match.players.filter(entrant=entrant).update(seat=seat)
+    rate(pairing.pk)
+    versions = [newer, entries[1].bot.versions.get(), entries[2].bot.versions.get()]
+    rows = [(change.ladder, change.version, change.seat) for change in pairing.changes.order_by("place")]
+    assert rows == list(zip([ladder] * 3, versions, [2, 0, 1], strict=True))
+    assert rerate(ladder, check=True).first == []
+
+
+def test_ledger_of_a_set_names_no_seat() -> None:
+    pairing, entries, _ = play_set([[10, 20], [20, 10]])
+    rate(pairing.pk)
+    assert list(pairing.changes.values_list("seat", flat=True)) == [None, None]
+    assert {change.version for change in pairing.changes.all()} == {one.bot.versions.get() for one in entries}
+
+
+def test_meetings_are_sums_over_the_ledger() -> None:
+    ladder = make_ladder(seats=3)
+    a, b, c = make_entries(ladder, 3)
+    play(ladder, [c, a, b], [1, 2, 3])
+    play(ladder, [a, b, c], [1, 1, 3])
+    play(ladder, [b, c, a], [1, 2, 3])
+    rows = Meeting.objects.order_by("entry", "other").values_list("entry", "other", "pairings", "ahead", "level")
+    assert list(rows) == [(a.pk, b.pk, 3, 1, 1), (a.pk, c.pk, 3, 1, 0), (b.pk, c.pk, 3, 2, 0)]
+
+
+def test_rerate_reads_a_long_log_in_pieces(monkeypatch) -> None:
+    monkeypatch.setattr("ladder.log.PIECE", 3)
+    ladder = make_ladder(settled_after=2)
+    play_many(ladder, make_entries(ladder, 3), 8)
+    sound = list(RatingChange.objects.order_by("pk").values_list())
+    assert rerate(ladder, check=True).pairings == 8
+    RatingChange.objects.filter(number__gt=1).update(nth=F("nth") + 5000, after=0.0)
+    Pairing.objects.filter(number__gt=2).update(number=F("number") + 7)
+    assert rerate(ladder).differences > 20
+    assert list(RatingChange.objects.order_by("pk").values_list()) == sound
+    assert rerate(ladder, check=True).first == []
+    assert ladder.events.get().what == "rerated" and Ladder.objects.get(pk=ladder.pk).replays == 1
+
+
+def test_seed_of_a_pairing_is_never_dealt_from_again() -> None:
+    ladder = make_ladder()
+    first, second = (make_pairing(ladder, make_entries(ladder, 2))[0] for _ in range(2))
+    Pairing.objects.filter(pk=first.pk).update(commitment="a" * 64)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Pairing.objects.filter(pk=second.pk).update(commitment="a" * 64)
+    Pairing.objects.filter(pk=second.pk).update(commitment="b" * 64)
+
+
 def tamper_change(field: str, by: float):
     def tamper(ladder: Ladder) -> None:
         row = RatingChange.objects.get(number=7, entry=Pairing.objects.get(number=7).paired_entries.first().entry)
@@ -236,6 +395,27 @@ def tamper_entry(field: str, by: float):
         entry.save()
 
     return tamper
+
+
+def tamper_meeting(ladder: Ladder) -> None:
+    Meeting.objects.filter(pk=ladder.meetings.first().pk).update(ahead=99)
+
+
+def drop_meeting(ladder: Ladder) -> None:
+    ladder.meetings.first().delete()
+
+
+def add_meeting(ladder: Ladder) -> None:
+    one, other = make_entries(ladder, 2)
+    Meeting.objects.create(ladder=ladder, entry=one, other=other, pairings=1)
+
+
+def add_balance(ladder: Ladder) -> None:
+    Balance.objects.create(ladder=ladder, entry=ladder.entries.first(), owner=make_user(), day="2026-01-01", points=1)
+
+
+def uncount(ladder: Ladder) -> None:
+    Pairing.objects.filter(number=5).update(state="unrated", why_unrated="void")
 
 
 def drop_row(ladder: Ladder) -> None:
@@ -281,6 +461,12 @@ TAMPERINGS = [
     pytest.param(drop_row, "row is None", id="row-missing"),
     pytest.param(add_row, "the log gives None", id="row-too-many"),
     pytest.param(stray_row, "the log gives None", id="row-of-no-pairing"),
+    pytest.param(tamper_change("capped", 1.0), "capped is", id="capped"),
+    pytest.param(tamper_meeting, "ahead is 99", id="meeting"),
+    pytest.param(drop_meeting, "meeting entry", id="meeting-missing"),
+    pytest.param(add_meeting, "the log gives None", id="meeting-too-many"),
+    pytest.param(add_balance, "balance entry", id="balance-too-many"),
+    pytest.param(uncount, "state is 'unrated'", id="pairing-uncounted"),
     pytest.param(lose_count, "rated is 3, the log gives 12", id="count"),
     pytest.param(skip_number, "number is 13, the log gives 12", id="gap-in-the-numbers"),
 ]
