@@ -169,7 +169,7 @@ class Fit:
     the mean of what was assumed of nodes without parents (weighted by 1 / sd²), and so are their errors.
 
     `pairings` says how many pairings each node has. `dispersion` is how much more the places vary than the model
-    says, 1 where it holds; errors and covariance have been multiplied accordingly.
+    says, 1 where it holds: the covariance is the inverse of the posterior's curvature (Laplace) times it.
     """
 
     strengths: Floats
@@ -222,10 +222,7 @@ class Fit:
 
     def se_of_differences(self, nodes: Sequence[int] | Ints) -> Floats:
         """Return the standard error of each difference of two of the nodes, shape (n, n)."""
-        covariance = self.covariance_of(nodes)
-        variance = np.diag(covariance)
-        # A difference of what is almost the same number may come out below 0.
-        return np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2 * covariance, 0.0))
+        return _spreads(self.covariance_of(nodes))
 
     def probability_ahead(self, node: int, other: int) -> float:
         """Return how likely `node` is to end ahead of `other` in their next pairing, a tie counting half.
@@ -237,13 +234,7 @@ class Fit:
     def probabilities_ahead(self, nodes: Sequence[int] | Ints) -> Floats:
         """Return how likely each node is to end ahead of each other, shape (n, n); ½ on the diagonal."""
         strengths = self.strengths[np.asarray(nodes, dtype=np.int64)]
-        differences = strengths[:, None] - strengths[None, :]
-        spread = self.se_of_differences(nodes)
-        points, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE)
-        share = np.zeros_like(differences)
-        for point, weight in zip(points, weights / weights.sum(), strict=True):
-            share += weight * _share(differences + point * spread, self.ties[2])
-        return share
+        return shares_ahead(strengths, self.covariance_of(nodes), self.ties[2])
 
     def bands(self, nodes: Sequence[int] | Ints) -> Ints:
         """Return each node's rank band, 1 for the best, shape (n,): who cannot be told apart shares one.
@@ -269,9 +260,35 @@ def fit(log: Log, nodes: Sequence[Node], start: Fit | Start | None = None) -> Fi
             are or is not finite.
     """
     prior = _Prior.of(nodes)
-    problem = _Problem(_patterns(log, len(nodes)), prior)
-    values, iterations = problem.solve(_begin(prior, start.start if isinstance(start, Fit) else start))
-    return problem.tell(values, iterations)
+    problem = _Problem(list(_groups(_patterns(log, len(nodes)))), prior)
+    return problem.tell(problem.solve(_begin(prior, start.start if isinstance(start, Fit) else start)))
+
+
+def shares_ahead(strengths: Floats, covariance: Floats, tie: float) -> Floats:
+    """Return how likely each of some nodes is to end ahead of each other, shape (n, n); ½ on the diagonal.
+
+    Shapes (n,) and (n, n), in Elo and Elo²; `tie` is the tie parameter of order 2. A tie counts half.
+    """
+    return share_ahead(strengths[:, None] - strengths[None, :], _spreads(covariance), tie)
+
+
+def share_ahead(difference: Floats, spread: Floats, tie: float) -> Floats:
+    """Return how likely one is to end ahead who is stronger by `difference`, known to within `spread` (standard error).
+
+    Any shape, in Elo; `tie` is the tie parameter of order 2. A tie counts half.
+    """
+    points, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE)
+    share = np.zeros_like(difference)
+    for point, weight in zip(points, weights / weights.sum(), strict=True):
+        share += weight * _share(difference + point * spread, tie)
+    return share
+
+
+def _spreads(covariance: Floats) -> Floats:
+    """Return the standard error of each difference, shape (n, n)."""
+    variance = np.diag(covariance)
+    # A difference of what is almost the same number may come out below 0.
+    return np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2 * covariance, 0.0))
 
 
 # From here on strengths are in natural units, where a difference of 1 makes the odds e to one.
@@ -280,17 +297,18 @@ SIZES = range(MIN_ENTRIES, MAX_ENTRIES + 1)
 ORDERS = SIZES
 SEATS = sum(SIZES)
 SEAT_STARTS = np.array([sum(range(MIN_ENTRIES, size)) for size in range(MAX_ENTRIES + 1)])
-"""Where the effects of a table's seats stand among the nine, by its size; a tenth is that of no seat, always 0."""
+"""Where the effects of a table's seats stand among the nine, by its size."""
 TIES = len(ORDERS)
+BESIDE = SEATS + TIES  # what is fitted beside the strengths
 
 QUADRATURE = 21
-CHUNK = 1 << 15  # choices that are worked on at once: their tables stay in the processor's cache
+CHUNK = 1 << 14  # choices that are worked on at once: their tables stay in the processor's cache
 MOST_NODES = 1 << 25
 MOST_CODE = (1 << 31) - 1
 """What stands for nobody where an entry of a pairing is a number: node, place and seat in 25, 2 and 3 bits; two such
 numbers fit into one of 64 bits."""
-PRECISE = 1e-5 / UNIT
-"""A step this small is the last: Newton's next one would be its square, far below 1e-6 Elo."""
+PRECISE = 3e-5
+"""A step this small is the last: Newton's next one would be less than its square, some 1e-7 Elo."""
 MOST_STEPS = 100
 
 
@@ -306,27 +324,25 @@ class _Patterns(NamedTuple):
     counts: Floats
 
 
-class _Choices(NamedTuple):
-    """Steps at which from `size` entries the best were chosen. Shapes (choices,) and (choices, size)."""
+class _Group(NamedTuple):
+    """Pairings of one shape: `levels` says how many share the first place, the next, and so on.
 
-    size: int
-    pattern: Ints
-    position: Ints  # in the pattern's row
+    Shapes are (entries, pairings), from the first place to the last, so that whoever is left to choose from stands in
+    the last rows. `seats` are indices of seat effects, None for pairings in which everybody took every seat.
+    """
+
+    levels: tuple[int, ...]
     nodes: Ints
-    seats: Ints  # among the ten effects
-    chosen: Ints  # the set, as an index of the sets of this size
-    weights: Floats
+    seats: Ints | None
+    counts: Floats  # (pairings,)
 
-    def part(self, rows: slice) -> _Choices:
-        return _Choices(
-            self.size,
-            self.pattern[rows],
-            self.position[rows],
-            self.nodes[rows],
-            self.seats[rows],
-            self.chosen[rows],
-            self.weights[rows],
-        )
+    def steps(self) -> Iterator[tuple[int, int]]:
+        """Yield for each choice how many stand ahead already, and how many were chosen. The last one has no choice."""
+        ahead = 0
+        for level in self.levels:
+            if len(self.nodes) - ahead >= MIN_ENTRIES:
+                yield ahead, level
+            ahead += level
 
 
 class _Sets(NamedTuple):
@@ -405,15 +421,13 @@ class _Prior:
         np.subtract.at(pull, self.parents[self.children], pull[self.children])
         return pull
 
-    def add_to(self, matrix: Floats) -> None:
-        """Add the precision matrix to one of shape (>= nodes, >= nodes)."""
+    def add_to(self, upper: Floats) -> None:
+        """Add the precision matrix to the upper triangle of one of shape (>= nodes, >= nodes)."""
         own = np.arange(len(self))
-        matrix[own, own] += self.precisions
+        upper[own, own] += self.precisions
         children, parents = self.children, self.parents[self.children]
-        precisions = self.precisions[children]
-        np.add.at(matrix, (parents, parents), precisions)
-        matrix[children, parents] -= precisions
-        matrix[parents, children] -= precisions
+        np.add.at(upper, (parents, parents), self.precisions[children])
+        upper[parents, children] -= self.precisions[children]
 
 
 class _State(NamedTuple):
@@ -421,29 +435,40 @@ class _State(NamedTuple):
 
     value: float
     gradient: Floats
-    hessian: Floats
+    hessian: Floats  # its upper triangle; factoring it overwrites it
+    scores: list[Floats]
+    """By group, what each pairing adds to the slope by each of its entries: (entries, pairings)."""
+
+
+class _Solution(NamedTuple):
+    """The optimum, with the factored Hessian and the pairings' scores beside it."""
+
+    point: Floats
+    factor: _Factor
+    scores: list[Floats]
+    steps: int
 
 
 class _Problem:
     """A log with its priors. A point is: strengths (nodes), seat effects (SEATS), logarithms of ties (TIES)."""
 
-    def __init__(self, patterns: _Patterns, prior: _Prior) -> None:
-        self.patterns, self.prior = patterns, prior
-        self.choices = [part for choices in _choices(patterns) for part in _split(choices)]
-        self.is_seated = bool((patterns.seats != NO_SEAT).any())
+    def __init__(self, groups: Sequence[_Group], prior: _Prior) -> None:
+        self.groups, self.prior = groups, prior
         self.nodes = len(prior)
-        self.size = self.nodes + SEATS + TIES
-        self.free = np.flatnonzero(np.concatenate([~prior.fixed, np.ones(SEATS + TIES, dtype=bool)]))
+        self.size = self.nodes + BESIDE
+        self.free = np.flatnonzero(np.concatenate([~prior.fixed, np.ones(BESIDE, dtype=bool)]))
+        self.precisions = np.repeat([(UNIT / SEAT_SD) ** 2, TIE_SD**-2], [SEATS, TIES])
+        self.centres = np.repeat([0.0, TIE_MEAN], [SEATS, TIES])
 
-    def solve(self, point: Floats) -> tuple[Floats, int]:
-        """Return the optimum and the number of steps to it. Newton's method, each step halved until it descends."""
+    def solve(self, point: Floats) -> _Solution:
+        """Return the optimum, by Newton's method, each step halved until it descends."""
         state = self._evaluate(point)
         for steps in range(1, MOST_STEPS + 1):
             step = np.zeros(self.size)
-            step[self.free] = _Factor(self._of_free(state.hessian)).solve(-state.gradient[self.free])
-            if np.abs(step).max() < PRECISE:
-                self.hessian = state.hessian
-                return point + step, steps
+            factor = _Factor(self._of_free(state.hessian))
+            step[self.free] = factor.solve(-state.gradient[self.free])
+            if np.abs(step).max(initial=0.0) < PRECISE:
+                return _Solution(point + step, factor, state.scores, steps)
             point, state = self._descend(point, step, state)
         raise ArithmeticError(f"expected the fit to settle within {MOST_STEPS} steps: {np.abs(step).max()}")
 
@@ -460,36 +485,29 @@ class _Problem:
         return matrix if len(self.free) == self.size else matrix[np.ix_(self.free, self.free)]
 
     def _evaluate(self, point: Floats) -> _State:
-        sums = _Sums(self.nodes, is_seated=self.is_seated)
-        for choices in self.choices:
-            sums.add(choices, *self._split_point(point))
-        strengths, seats, ties = point[: self.nodes], point[self.nodes : -TIES], point[-TIES:] - TIE_MEAN
-        seat_precision, tie_precision = (UNIT / SEAT_SD) ** 2, TIE_SD**-2
-        gradient, hessian = sums.gradient(), sums.hessian()
-        pull = self.prior.pull(strengths)
-        gradient += np.concatenate([pull, seat_precision * seats, tie_precision * ties])
+        sums = _Sums(point, self.nodes)
+        scores = [sums.add(group) for group in self.groups]
+        strengths, aside = point[: self.nodes], point[self.nodes :] - self.centres
+        gradient, hessian = -sums.slopes, sums.hessian()
+        gradient[: self.nodes] += self.prior.pull(strengths)
+        gradient[self.nodes :] += self.precisions * aside
         self.prior.add_to(hessian)
         rest = np.arange(self.nodes, self.size)
-        hessian[rest, rest] += np.repeat([seat_precision, tie_precision], [SEATS, TIES])
-        squares = float(self.prior.precisions @ self.prior.residuals(strengths) ** 2)
-        squares += seat_precision * float(seats @ seats) + tie_precision * float(ties @ ties)
-        return _State(squares / 2 - sums.value, gradient, hessian)
+        hessian[rest, rest] += self.precisions
+        squares = self.prior.precisions @ self.prior.residuals(strengths) ** 2 + self.precisions @ aside**2
+        return _State(float(squares) / 2 - sums.value, gradient, hessian, scores)
 
-    def _split_point(self, point: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return strengths, the ten seat effects, logarithms of ties."""
-        return point[: self.nodes], np.append(point[self.nodes : -TIES], 0.0), point[-TIES:]
-
-    def tell(self, point: Floats, iterations: int) -> Fit:
+    def tell(self, solution: _Solution) -> Fit:
         """Return what is known at the optimum."""
-        covariance = np.zeros((self.size, self.size))
-        covariance[np.ix_(self.free, self.free)] = _Factor(self._of_free(self.hessian)).inverse()
-        covariance = covariance[: self.nodes, : self.nodes]
-        dispersion = self._dispersion(point, covariance)
-        if not self.prior.fixed.any():
+        covariance = np.zeros((self.nodes, self.nodes))
+        free = self.free[:-BESIDE]
+        covariance[np.ix_(free, free)] = solution.factor.inverse()[: len(free), : len(free)]
+        dispersion = self._dispersion(solution.scores, covariance)
+        if not self.prior.fixed.any() and self.nodes:
             # Nothing tells where the scale lies: what the priors say of it is independent of all differences.
-            covariance = covariance - 1 / self.prior.roots.sum()
-        covariance *= max(1.0, dispersion) * UNIT**2
-        strengths, seats, ties = self._split_point(point)
+            covariance -= 1 / self.prior.roots.sum()
+        covariance *= dispersion * UNIT**2
+        strengths, seats, ties = np.split(solution.point, [self.nodes, self.nodes + SEATS])
         return Fit(
             strengths=UNIT * strengths,
             errors=np.sqrt(np.maximum(np.diag(covariance), 0.0)),
@@ -498,131 +516,140 @@ class _Problem:
             seat_effects={size: UNIT * seats[SEAT_STARTS[size] :][:size] for size in SIZES},
             ties={order: math.exp(tie) for order, tie in zip(ORDERS, ties, strict=True)},
             dispersion=dispersion,
-            iterations=iterations,
+            iterations=solution.steps,
         )
 
     def _pairings(self) -> Ints:
-        rows = np.repeat(self.patterns.counts, MAX_ENTRIES)
-        nodes = self.patterns.nodes.ravel()
-        there = nodes != NOBODY
-        return np.bincount(nodes[there], rows[there], minlength=self.nodes).astype(np.int64)
+        pairings = np.zeros(self.nodes)
+        for group in self.groups:
+            _scatter(pairings, group.nodes, np.broadcast_to(group.counts, group.nodes.shape))
+        return pairings.astype(np.int64)
 
-    def _dispersion(self, point: Floats, covariance: Floats) -> float:
-        """Return how much more the pairings' scores vary than the model says: tr(C J) / tr(C I)."""
-        residuals = np.zeros(self.patterns.nodes.shape)
-        told = 0.0
-        split = self._split_point(point)
-        for choices in self.choices:
-            sets = SETS[choices.size]
-            share = _shares(choices, *split)[0]
-            expected = share @ sets.design[:, : choices.size]
-            rows = choices.pattern[:, None], choices.position
-            residuals[rows] += sets.design[choices.chosen, : choices.size] - expected
-            blocks = covariance[choices.nodes[:, :, None], choices.nodes[:, None, :]]
-            scaled = np.einsum("nab,sa,sb->ns", blocks, sets.design[:, : choices.size], sets.design[:, : choices.size])
-            inner = np.einsum("nab,na,nb->n", blocks, expected, expected)
-            told += float(choices.weights @ ((share * scaled).sum(axis=1) - inner))
-        nodes = np.where(self.patterns.nodes == NOBODY, 0, self.patterns.nodes)
-        blocks = covariance[nodes[:, :, None], nodes[:, None, :]]
-        seen = float(self.patterns.counts @ np.einsum("nab,na,nb->n", blocks, residuals, residuals))
-        return seen / told if told > 0 else 1.0
+    def _dispersion(self, scores: Sequence[Floats], covariance: Floats) -> float:
+        """Return how much more the scores vary than the model says, as far as that is more than chance; 1 at least.
+
+        By model the sum over pairings of score' C score is tr(C I), with I what the log tells without the priors.
+        """
+        free = ~self.prior.fixed
+        prior = np.zeros((self.nodes, self.nodes))
+        self.prior.add_to(prior)
+        # Both are symmetric, and of one of them only the upper triangle is known.
+        told = free.sum() - 2 * np.vdot(covariance, prior) + np.diag(covariance) @ np.diag(prior)
+        seen = squares = 0.0
+        for group, slopes in zip(self.groups, scores, strict=True):
+            each = np.zeros(len(group.counts))
+            for a, b in zip(*np.triu_indices(len(slopes)), strict=True):
+                product = covariance[group.nodes[a], group.nodes[b]] * slopes[a] * slopes[b]
+                each += product if a == b else 2 * product
+            seen += float(group.counts @ each)
+            squares += float(group.counts @ each**2)
+        excess = seen - told
+        if excess <= 0 or told <= 0:
+            return 1.0
+        # James and Stein's shrinkage: an excess no larger than its own error is none.
+        return 1.0 + float(excess / told * max(0.0, 1.0 - squares / excess**2))
 
 
 class _Factor:
-    """A positive definite matrix, factored (Cholesky)."""
+    """A positive definite matrix, factored (Cholesky). Takes and overwrites its upper triangle."""
 
-    def __init__(self, matrix: Floats) -> None:
-        self.factor, info = lapack.dpotrf(matrix, lower=0, clean=0)
+    def __init__(self, upper: Floats) -> None:
+        # LAPACK counts by columns: to it this is a lower triangle, and nothing has to be copied.
+        self.factor, info = lapack.dpotrf(upper.T, lower=1, clean=0, overwrite_a=1)
         if info:
             raise ArithmeticError(f"expected a positive definite matrix: row {info}")
 
     def solve(self, vector: Floats) -> Floats:
-        solution: Floats = lapack.dpotrs(self.factor, vector, lower=0)[0]
+        solution: Floats = lapack.dpotrs(self.factor, vector, lower=1)[0]
         return solution
 
     def inverse(self) -> Floats:
-        upper: Floats = np.triu(lapack.dpotri(self.factor, lower=0)[0])
-        return upper + np.triu(upper, 1).T
+        lower: Floats = np.tril(lapack.dpotri(self.factor, lower=1, overwrite_c=1)[0])
+        return lower + np.tril(lower, -1).T
 
 
 class _Sums:
-    """The log-likelihood with its derivatives, summed over choices."""
+    """The log-likelihood at a point, with its slopes and minus its second derivatives, summed over groups."""
 
-    def __init__(self, nodes: int, *, is_seated: bool) -> None:
-        self.nodes, self.is_seated = nodes, is_seated
+    def __init__(self, point: Floats, nodes: int) -> None:
+        self.point, self.nodes, self.size = point, nodes, len(point)
         self.value = 0.0
-        self.of_nodes, self.of_seats, self.of_ties = np.zeros(nodes), np.zeros(SEATS + 1), np.zeros(TIES)
-        self.node_node = np.zeros(nodes * nodes)  # the upper triangle
-        self.node_seat, self.node_tie = np.zeros(nodes * (SEATS + 1)), np.zeros((nodes, TIES))
-        self.seat_seat, self.seat_tie = np.zeros((SEATS + 1) ** 2), np.zeros((SEATS + 1, TIES))
-        self.tie_tie = np.zeros((TIES, TIES))
+        self.slopes, self.node_node = np.zeros(self.size), np.zeros(self.size * self.size)
+        self.beside = np.zeros(self.size * BESIDE)
+        """By parameter, with seats and ties."""
 
-    def add(self, choices: _Choices, strengths: Floats, seats: Floats, ties: Floats) -> None:
-        size, sets = choices.size, SETS[choices.size]
-        shares, value = _shares(choices, strengths, seats, ties)
-        self.value += float(choices.weights @ value)
-        weights = choices.weights[:, None]
-        expected = shares @ sets.design
-        slopes = weights * (sets.design[choices.chosen] - expected)
-        bends = weights * (shares @ sets.products - expected[:, sets.first] * expected[:, sets.second])
-        np.add.at(self.of_nodes, choices.nodes, slopes[:, :size])
-        self.of_ties += slopes[:, size:].sum(axis=0)
-        pairs = {(int(a), int(b)): bends[:, i] for i, (a, b) in enumerate(zip(sets.first, sets.second, strict=True))}
-        for (a, b), bend in pairs.items():
-            if b < size:
-                np.add.at(self.node_node, choices.nodes[:, a] * self.nodes + choices.nodes[:, b], bend)
-            elif a < size:
-                np.add.at(self.node_tie[:, b - size], choices.nodes[:, a], bend)
-            else:
-                self.tie_tie[a - size, b - size] += bend.sum()
-        if self.is_seated:
-            self._add_seats(choices, slopes, pairs)
+    def add(self, group: _Group) -> Floats:
+        """Add a group's part and return its slopes by entry, shape (entries, pairings)."""
+        at_table = self.point[group.nodes]
+        if group.seats is not None:
+            at_table += self.point[self.nodes + group.seats]
+        size, ties = len(at_table), self.point[-TIES:]
+        # By entries, and by entries with ties.
+        slopes, bends = np.zeros_like(at_table), np.zeros((size, size, at_table.shape[1]))
+        with_ties = np.zeros((size, TIES, at_table.shape[1]))
+        for ahead, level in group.steps():
+            left = size - ahead
+            sets, chosen = SETS[left], (1 << level) - 2
+            shares, value = _shares(sets, at_table[ahead:], ties, chosen)
+            self.value += float(group.counts @ value)
+            expected = sets.design.T @ shares
+            slopes[ahead:] += sets.design[chosen, :left, None] - expected[:left]
+            self.slopes[-TIES:] += (sets.design[chosen, left:, None] - expected[left:]) @ group.counts
+            for a, b, product in zip(sets.first, sets.second, sets.products.T @ shares, strict=True):
+                product -= expected[a] * expected[b]
+                if b < left:
+                    bends[ahead + a, ahead + b] += product
+                elif a < left:
+                    with_ties[ahead + a, b - left] += product
+                else:
+                    row, column = self.size - TIES + a - left, SEATS + b - left
+                    self.beside[row * BESIDE + column] += product @ group.counts
+        self._scatter(group, slopes * group.counts, bends * group.counts, with_ties * group.counts)
+        return slopes
 
-    def _add_seats(self, choices: _Choices, slopes: Floats, pairs: Mapping[tuple[int, int], Floats]) -> None:
-        size = choices.size
-        np.add.at(self.of_seats, choices.seats, slopes[:, :size])
-        for a in range(size):
-            for b in range(size):
-                bend = pairs[min(a, b), max(a, b)]
-                np.add.at(self.node_seat, choices.nodes[:, a] * (SEATS + 1) + choices.seats[:, b], bend)
-                np.add.at(self.seat_seat, choices.seats[:, a] * (SEATS + 1) + choices.seats[:, b], bend)
+    def _scatter(self, group: _Group, slopes: Floats, bends: Floats, with_ties: Floats) -> None:
+        """Add what was found by entry to the nodes and the seats."""
+        first, second = np.triu_indices(len(bends))
+        _scatter(self.node_node, self._pairs(group.nodes[first], group.nodes[second]), bends[first, second])
+        for place in [group.nodes] if group.seats is None else [group.nodes, self.nodes + group.seats]:
+            _scatter(self.slopes, place, slopes)
+            rows = place * BESIDE
             for tie in range(TIES):
-                np.add.at(self.seat_tie[:, tie], choices.seats[:, a], pairs[a, size + tie])
+                _scatter(self.beside, rows + (SEATS + tie), with_ties[:, tie])
+            if group.seats is not None:
+                for a, b in np.ndindex(bends.shape[:2]):
+                    _scatter(self.beside, rows[a] + group.seats[b], bends[min(a, b), max(a, b)])
 
-    def gradient(self) -> Floats:
-        """Return the gradient of the negative log-likelihood."""
-        return -np.concatenate([self.of_nodes, self.of_seats[:-1], self.of_ties])
+    def _pairs(self, first: Ints, second: Ints) -> Ints:
+        """Return where two nodes stand in the upper triangle of the flat matrix."""
+        return np.minimum(first, second) * self.size + np.maximum(first, second)
 
     def hessian(self) -> Floats:
-        """Return the Hessian of the negative log-likelihood."""
-        node_node = self.node_node.reshape(self.nodes, self.nodes)
-        node_node = node_node + np.triu(node_node, 1).T
-        node_seat = self.node_seat.reshape(self.nodes, SEATS + 1)[:, :-1]
-        seat_seat = self.seat_seat.reshape(SEATS + 1, SEATS + 1)[:-1, :-1]
-        seat_tie = self.seat_tie[:-1]
-        tie_tie = self.tie_tie + np.triu(self.tie_tie, 1).T
-        return np.block(
-            [
-                [node_node, node_seat, self.node_tie],
-                [node_seat.T, seat_seat, seat_tie],
-                [self.node_tie.T, seat_tie.T, tie_tie],
-            ]
-        )
+        """Return minus the second derivatives; their upper triangle."""
+        matrix = self.node_node.reshape(self.size, self.size)
+        matrix[:, self.nodes :] = self.beside.reshape(self.size, BESIDE)
+        return matrix
 
 
-def _shares(choices: _Choices, strengths: Floats, seats: Floats, ties: Floats) -> tuple[Floats, Floats]:
-    """Return how likely each set was, shape (choices, sets), and the logarithm for the one chosen, (choices,)."""
-    sets, size = SETS[choices.size], choices.size
-    at_table = strengths[choices.nodes] + seats[choices.seats]
+def _scatter(target: Floats, index: Ints, values: Floats) -> None:
+    """Add each value to the target's element that its index names."""
+    if index.size > len(target) / 8:
+        target += np.bincount(index.ravel(), values.ravel(), len(target))
+    else:
+        np.add.at(target, index, values)
+
+
+def _shares(sets: _Sets, at_table: Floats, ties: Floats, chosen: int) -> tuple[Floats, Floats]:
+    """Return how likely each set was, shape (sets, pairings), and the logarithm for the one chosen, (pairings,)."""
+    size = len(at_table)
     # Only differences matter; this keeps the exponentials in range.
-    at_table -= at_table.max(axis=1, keepdims=True)
-    exponents = at_table @ sets.design[:, :size].T + sets.design[:, size:] @ ties
-    rows = np.arange(len(exponents))
-    chosen = exponents[rows, choices.chosen]
+    exponents = sets.design[:, :size] @ (at_table - at_table.max(axis=0))
+    exponents += (sets.design[:, size:] @ ties)[:, None]
+    log = exponents[chosen].copy()
     shares = np.exp(exponents, out=exponents)
-    total = shares.sum(axis=1, keepdims=True)
+    total = shares.sum(axis=0)
     shares /= total
-    return shares, chosen - np.log(total[:, 0])
+    return shares, log - np.log(total)
 
 
 def _share(difference: Floats, tie: float) -> Floats:
@@ -633,7 +660,7 @@ def _share(difference: Floats, tie: float) -> Floats:
 
 
 def _begin(prior: _Prior, start: Start | None) -> Floats:
-    """Return the point at which to begin, of shape (nodes + SEATS + TIES,)."""
+    """Return the point at which to begin, of shape (nodes + BESIDE,)."""
     begin = [prior.begin(), np.zeros(SEATS), np.full(TIES, TIE_MEAN)]
     if start is not None:
         given = np.asarray(start.strengths, dtype=np.float64) / UNIT
@@ -644,7 +671,7 @@ def _begin(prior: _Prior, start: Start | None) -> Floats:
             if len(values):
                 begin[part] = np.asarray(values, dtype=np.float64) / scale
     point = np.concatenate(begin)
-    if len(point) != len(prior) + SEATS + TIES or not np.isfinite(point).all():
+    if len(point) != len(prior) + BESIDE or not np.isfinite(point).all():
         raise ValueError(f"expected finite strengths, {SEATS} seat effects and {TIES} ties to start from: {start}")
     return point
 
@@ -674,27 +701,26 @@ def _patterns(log: Log, nodes: int) -> _Patterns:
     )
 
 
-def _choices(patterns: _Patterns) -> Iterator[_Choices]:
-    """Yield the choices of which the places came about, by the number of entries to choose from."""
-    left = patterns.nodes != NOBODY
-    entries = left.sum(axis=1)
-    effects = np.where(patterns.seats == NO_SEAT, SEATS, SEAT_STARTS[entries][:, None] + patterns.seats)
-    while (has_choice := left.sum(axis=1) >= MIN_ENTRIES).any():
-        places = np.where(left, patterns.places, MAX_ENTRIES)
-        best = left & (places == places.min(axis=1, keepdims=True))
-        for size in SIZES:
-            rows = np.flatnonzero(left.sum(axis=1) == size)
-            if len(rows):
-                position = np.nonzero(left[rows])[1].reshape(-1, size)
-                at = rows[:, None], position
-                chosen = (best[at] << np.arange(size)).sum(axis=1) - 1
-                yield _Choices(size, rows, position, patterns.nodes[at], effects[at], chosen, patterns.counts[rows])
-        left &= ~best & has_choice[:, None]
+def _groups(patterns: _Patterns) -> Iterator[_Group]:
+    """Yield the pairings by their shape, at most CHUNK of them at once."""
+    entries = (patterns.nodes != NOBODY).sum(axis=1)
+    order = np.argsort(patterns.places, axis=1, kind="stable")
+    nodes, places, seats = (np.take_along_axis(column, order, axis=1) for column in patterns[:3])
+    is_seated = seats[:, 0] != NO_SEAT
+    # A place is how many stand ahead, so the places in order tell the shape; 4 stands for nobody.
+    shapes = (is_seated << 12) + places @ (1 << np.array([9, 6, 3, 0]))
+    for shape in np.unique(shapes):
+        rows = np.flatnonzero(shapes == shape)
+        size = entries[rows[0]]
+        levels = tuple(int(level) for level in np.unique(places[rows[0], :size], return_counts=True)[1])
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK]
+            effects = SEAT_STARTS[size] + _columns(seats, part, size) if is_seated[rows[0]] else None
+            yield _Group(levels, _columns(nodes, part, size), effects, patterns.counts[part])
 
 
-def _split(choices: _Choices) -> Iterator[_Choices]:
-    for start in range(0, len(choices.pattern), CHUNK):
-        yield choices.part(slice(start, start + CHUNK))
+def _columns(table: Ints, rows: Ints, size: int) -> Ints:
+    return np.ascontiguousarray(table[rows, :size].T)
 
 
 def _bands(strengths: Floats, spread: Floats) -> Ints:
