@@ -89,6 +89,8 @@ def take_memory() -> str:
 def start_threads() -> str:
     done = threading.Event()
     started = []
+    # Were it the memory that ran out first, a thread that died of it would be waited for for ever.
+    threading.stack_size(256 << 10)
     try:
         for _ in range(40):
             thread = threading.Thread(target=done.wait, daemon=True)
