@@ -24,7 +24,7 @@ from .ending import Ending, signal_name
 from .errors import SandboxError
 from .limits import THREADS, Limits
 from .policy import filter_program
-from .runtime import PACKAGES, Runtime, runtime
+from .runtime import PACKAGES, Runtime, compiled, runtime
 
 logger = logging.getLogger(__name__)
 
@@ -327,7 +327,7 @@ def _tree(files: Mapping[str, bytes], fds: "_Descriptors", bot: Runtime) -> Iter
         yield from ("--symlink", "usr" + link, link)
     for device in ("/dev/null", "/dev/urandom"):
         yield from ("--dev-bind", device, device)
-    yield from ("--perms", "0444", "--ro-bind-data", str(fds.file(_boot_source())), "/boot.py")
+    yield from ("--perms", "0444", "--ro-bind-data", str(fds.file(_boot_code())), "/boot.py")
     for folder in sorted({"/bot", *(f"/bot/{folder}" for name in files for folder in _folders(name))}):
         yield from ("--perms", "0555", "--dir", folder)
     for name, content in files.items():
@@ -347,8 +347,9 @@ def _folders(name: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
-def _boot_source() -> bytes:
-    return Path(__file__).with_name("boot.py").read_bytes()
+def _boot_code() -> bytes:
+    """Return the boot script as bytecode, which an interpreter runs under any name: a tenth of a start is spared."""
+    return compiled("/boot.py", Path(__file__).with_name("boot.py").read_bytes())[1]
 
 
 def _is_readable(fd: int, timeout_s: float) -> bool:

@@ -69,23 +69,32 @@ def runtime() -> Runtime:
     return Runtime(found["python"], _folders(found["prefixes"]), packages)
 
 
-@functools.cache
 def bytecode(name: str, source: bytes) -> Mapping[str, bytes]:
     """Return what lies beside /bot/`name`, a module of ours, so that no bot has to compile it, by path inside /bot.
 
+    Its own module of that name must not be given this. Raises SandboxError as `compiled` does.
+    """
+    tag, code = compiled(f"/bot/{name}", source)
+    return {f"__pycache__/{name.removesuffix('.py')}.{tag}.pyc": code}
+
+
+@functools.cache
+def compiled(path: str, source: bytes) -> tuple[str, bytes]:
+    """Return the tag of the interpreter, and a .pyc file of a source of ours that is found at `path` in the jail.
+
     Made once a process, by the interpreter that will read it. Never for a bot's own source, which no compiler outside
-    of the jail should see; its own module of that name must not be given this.
+    of the jail should see.
 
     Raises:
         SandboxError: the interpreter does not compile it.
     """
-    command = [runtime().python, "-I", "-S", "-c", COMPILE, f"/bot/{name}"]
+    command = [runtime().python, "-I", "-S", "-c", COMPILE, path]
     try:
         done = subprocess.run(command, input=source, capture_output=True, timeout=ASK_S, check=True, env={})
     except (OSError, subprocess.SubprocessError) as error:
-        raise SandboxError(f"{name} is not compiled by {runtime().python}: {error}") from error
-    tag, _, compiled = done.stdout.partition(b"\n")
-    return {f"__pycache__/{name.removesuffix('.py')}.{tag.decode()}.pyc": compiled}
+        raise SandboxError(f"{path} is not compiled by {runtime().python}: {error}") from error
+    tag, _, code = done.stdout.partition(b"\n")
+    return tag.decode(), code
 
 
 def read_variables(environment: Mapping[str, str]) -> tuple[str, str | None]:
