@@ -353,7 +353,7 @@ def release_shows() -> int:
 def void_match(match_id: int, why: str, *, only: Q | None = None) -> bool:
     """End a match without a result; False if it has ended already, or `only` does not hold any more.
 
-    `why` is platform, idle, gone, given_up or operator. `only` narrows the rows that still may end so. Of its
+    `why` is platform, idle, gone, given_up, season or operator. `only` narrows the rows that still may end so. Of its
     duplicate set those that have not started end with it ("set"); those that run are played to their end.
     """
     with transaction.atomic():

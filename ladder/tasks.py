@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError
 from games.findings import note
 from games.models import Match
 from games.signals import match_finished, match_held_back
-from ladder import fits, ratings, scheduling
+from ladder import fits, ratings, scheduling, seasons
 from ladder.models import PairedMatch, Pairing
 from ladder.notices import announce
 
@@ -37,6 +37,19 @@ def tick() -> None:
 def hold_due(ladder_id: int) -> None:
     """Hold this ladder's round if it is due."""
     scheduling.hold_due(ladder_id)
+
+
+@shared_task(name="ladder.tasks.move_seasons", ignore_result=True)
+def move_seasons() -> None:
+    """Have the ladders moved on that are due for it, each by a task of its own."""
+    for ladder_id in seasons.due():
+        move_season.apply_async((ladder_id,), expires=DUE_EXPIRES_S)
+
+
+@shared_task(name="ladder.tasks.move_season", ignore_result=True)
+def move_season(ladder_id: int) -> None:
+    """Move this ladder on as far as it is due."""
+    seasons.advance(ladder_id)
 
 
 @shared_task(name="ladder.tasks.rate", ignore_result=True)

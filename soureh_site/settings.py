@@ -131,6 +131,8 @@ CELERY_TASK_ROUTES = {
     "sandbox.bot_answers": {"queue": "answers"},
     "ladder.tasks.tick": {"queue": "slow"},
     "ladder.tasks.hold_due": {"queue": "slow"},
+    "ladder.tasks.move_seasons": {"queue": "slow"},
+    "ladder.tasks.move_season": {"queue": "slow"},
     "ladder.tasks.sweep": {"queue": "slow"},
     "ladder.tasks.rate_overlooked": {"queue": "slow"},
     "ladder.tasks.fit_due": {"queue": "slow"},
@@ -152,6 +154,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-tables": _every("games.tasks.sweep_tables", 30.0),
     "enforce-clocks": _every("games.tasks.enforce_clocks", 1.0),
     "hold-rounds": _every("ladder.tasks.tick", 1.0),
+    "move-seasons": _every("ladder.tasks.move_seasons", 5.0),
     "sweep-ladders": _every("ladder.tasks.sweep", 10.0),
     "fit-ladders": _every("ladder.tasks.fit_due", 10.0),
 }
