@@ -179,13 +179,15 @@ def place_in_queue(match: Match) -> int | None:
 
 
 def places_in_queue(matches: Sequence[Match]) -> dict[int, int]:
-    """Return of each of these matches that waits how many are to be played up to and with it. Four queries at most."""
+    """Return of each of these matches that waits how many are to be played up to and with it. Three queries at most."""
     if not any(match.state == State.WAITING for match in matches):
         return {}
-    rows = Match.objects.filter(state=State.WAITING).order_by("id").values_list("id", "kind", "share")
-    waiting = [Waiting(*row) for row in rows]
+    unplayed = (Match.objects.filter(state=State.WAITING) | in_flight()).order_by("id")
+    rows = list(unplayed.values_list("state", "id", "kind", "share"))
+    waiting = [Waiting(pk, kind, share) for state, pk, kind, share in rows if state == State.WAITING]
+    busy = Counter(share for state, _id, _kind, share in rows if state != State.WAITING)
     long = set(long_in_trials()) if any(row.kind == Kind.TRIAL for row in waiting) else set()
-    busy, served = _count_by_share(in_flight()), _served({row.share: 1 for row in waiting})
+    served = _served({row.share: 1 for row in waiting})
     order: list[int] = []
     for line in range(3):
         queues: dict[str, deque[int]] = defaultdict(deque)

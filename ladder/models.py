@@ -190,6 +190,12 @@ class Entry(models.Model):
         return str(self.bot or self.user)
 
     @property
+    def is_ready(self) -> bool:
+        """Whether a person wants to be paired now."""
+        is_set = self.ready_until is not None and self.ready_until > timezone.now()
+        return is_set and self.state == self.State.ACTIVE
+
+    @property
     def owner_id(self) -> int | None:
         """Who answers for the entry: the bot's owner (None for a house bot), or the person."""
         return self.bot.owner_id if self.bot else self.user_id

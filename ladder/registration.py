@@ -16,8 +16,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Max, Q, Value
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
@@ -25,8 +24,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from bots.models import Bot, BotVersion
-from bots.versions import newest_versions, playable_versions
-from games.tables import running_table, sitting
+from bots.versions import playing
+from games.tables import running_table
 from ladder.models import Entry, Ladder, LadderEvent
 from ladder.notices import announce
 
@@ -59,18 +58,17 @@ class Candidate:
 
 
 class Desk:
-    """What must be known of a user and a ladder to say who of his may enter: three queries, two more on occasion."""
+    """What must be known of a user and a ladder to say who of his may enter. Two queries, two more on occasion."""
 
-    def __init__(self, user: Any, ladder: Ladder, bots: Sequence[Bot]) -> None:
-        self.user, self.ladder = user, ladder
-        ids = [bot.pk for bot in bots]
-        self.newest = newest_versions(ids)
-        self.playable = playable_versions(ids)
+    def __init__(self, user: Any, ladder: Ladder, bots: QuerySet[Bot]) -> None:
+        self.ladder = ladder
+        self.bots = {bot.pk: bot for bot in with_versions(bots)}
         own = ladder.entries.filter(Q(bot__owner=user) | Q(user=user)).select_related("bot", "user")
         self.entries = {(entry.bot_id, entry.user_id): entry for entry in own}
         for entry in self.entries.values():
             entry.ladder = ladder
         self.is_confirmed = has_confirmed_address(user)
+        self.reasons = reasons_of_disqualified(self.entries.values())
 
     def entry_of(self, entrant: Any) -> Entry | None:
         """Return the entrant's entry, whatever its state."""
@@ -80,7 +78,7 @@ class Desk:
         """Say why the entrant may not enter now, or come back; an empty text if it may."""
         entry = self.entry_of(entrant)
         if entry is not None and entry.state == Entry.State.DISQUALIFIED:
-            return _why_disqualified(entry)
+            return why_disqualified(entry, self.reasons.get(entry.pk, ""))
         if entry is not None and entry.state != Entry.State.WITHDRAWN:
             return _("%(name)s is in %(ladder)s already.") % {"name": entry.name, "ladder": self.ladder}
         return why_shut(self.ladder) or self._why_none_of_these(entrant) or self._why_no_more()
@@ -93,9 +91,7 @@ class Desk:
             return _("%(ladder)s is for bots; enter one of yours.") % {"ladder": self.ladder}
         if not self.is_confirmed:
             return _("Please confirm your e-mail address first; you can have the message sent again in your account.")
-        if is_bot and entrant.pk not in self.playable:
-            return _why_not_playable(entrant, self.newest.get(entrant.pk))
-        return ""
+        return why_not_playable(entrant, self.bots[entrant.pk]) if is_bot else ""
 
     def _why_no_more(self) -> str:
         most = self.ladder.entries_per_owner
@@ -112,9 +108,11 @@ class Desk:
 
 def candidates(user: Any, ladder: Ladder) -> list[Candidate]:
     """Return who of the user's is in the ladder or could be, himself first; not himself where people cannot play."""
-    bots = list(Bot.objects.filter(owner=user).order_by("name"))
-    desk = Desk(user, ladder, bots)
-    entrants = [*([user] if ladder.entrants != Ladder.Entrants.BOTS or desk.entry_of(user) else []), *bots]
+    desk = Desk(user, ladder, Bot.objects.filter(owner=user).order_by("name"))
+    entrants = [
+        *([user] if ladder.entrants != Ladder.Entrants.BOTS or desk.entry_of(user) else []),
+        *desk.bots.values(),
+    ]
     return [Candidate(entrant, desk.entry_of(entrant), desk.why_not(entrant)) for entrant in entrants]
 
 
@@ -145,22 +143,44 @@ def has_confirmed_address(user: Any) -> bool:
     return not settings.MAIL or EmailAddress.objects.filter(user=user, verified=True).exists()
 
 
-def _why_disqualified(entry: Entry) -> str:
-    event = LadderEvent.objects.filter(ladder=entry.ladder, what="disqualified", effect__entry=entry.pk).first()
+def reasons_of_disqualified(entries: Iterable[Entry]) -> dict[int, str]:
+    """Return the reasons that were given for those of these entries that are disqualified. One query, or none."""
+    out = {entry.pk: entry.ladder for entry in entries if entry.state == Entry.State.DISQUALIFIED}
+    if not out:
+        return {}
+    events = LadderEvent.objects.filter(ladder__in=set(out.values()), what="disqualified").order_by("id")
+    return {event.effect.get("entry"): event.reason for event in events if event.effect.get("entry") in out}
+
+
+def why_disqualified(entry: Entry, reason: str) -> str:
+    """Say that an entry was disqualified, and the reason that was given, if one was."""
     name = {"name": entry.name, "ladder": entry.ladder}
-    if event is None or not event.reason:
+    if not reason:
         return _("%(name)s was disqualified from %(ladder)s and cannot come back.") % name
     text = _("%(name)s was disqualified from %(ladder)s and cannot come back. The reason given: %(reason)s")
-    return text % {**name, "reason": event.reason}
+    return text % {**name, "reason": reason}
 
 
-def _why_not_playable(bot: Bot, newest: BotVersion | None) -> str:
-    if newest is None:
+def with_versions(rows: QuerySet[Any], bot: str = "pk") -> QuerySet[Any]:
+    """Add what `why_not_playable` needs: which version plays, and the newest one; `bot` is the column with its id."""
+    newest = BotVersion.objects.filter(bot=OuterRef(bot)).order_by("-number")
+    return rows.annotate(
+        plays=Subquery(playing(bot).values("number")[:1]),
+        newest_number=Subquery(newest.values("number")[:1]),
+        newest_state=Subquery(newest.values("state")[:1]),
+    )
+
+
+def why_not_playable(bot: Bot, row: Any) -> str:
+    """Say why no version of a bot plays, or an empty text if one does; `row` is its row of `with_versions`."""
+    if row.plays is not None:
+        return ""
+    if row.newest_number is None:
         return _("%(bot)s has no version yet; upload one first.") % {"bot": bot}
-    name = {"bot": bot, "number": newest.number}
-    if newest.state == BotVersion.State.TRIAL:
+    name = {"bot": bot, "number": row.newest_number}
+    if row.newest_state == BotVersion.State.TRIAL:
         return _("Version %(number)d of %(bot)s is still to play its trial match; try again when it has.") % name
-    if newest.state == BotVersion.State.FAILED:
+    if row.newest_state == BotVersion.State.FAILED:
         return _("Version %(number)d of %(bot)s did not pass its trial; see its log and upload a new one.") % name
     return _("Version %(number)d of %(bot)s was set aside; retry it on its page, or upload a new one.") % name
 
@@ -181,25 +201,22 @@ def register(user: Any, entrant: Any, ladder: Ladder) -> Entry:
     with transaction.atomic():
         # Two requests at once would each find room for one more.
         get_user_model().objects.select_for_update().get(pk=user.pk)
-        if reason := Desk(user, ladder, [entrant] if is_bot else []).why_not(entrant):
+        bots = Bot.objects.filter(pk=entrant.pk) if is_bot else Bot.objects.none()
+        if reason := Desk(user, ladder, bots).why_not(entrant):
             raise NotRegistered(reason)
         return enter(entrant, ladder)
 
 
 def enter(entrant: Any, ladder: Ladder) -> Entry:
-    """Enter a bot or a person without asking who may. NotRegistered if it is in the ladder already.
-
-    Who comes late has been left over as often as anybody else: otherwise it would have to catch up first.
-    """
+    """Enter a bot or a person without asking who may. NotRegistered if it is in the ladder already."""
     who = {"bot": entrant} if isinstance(entrant, Bot) else {"user": entrant}
-    byes = ladder.entries.aggregate(most=Coalesce(Max("byes"), 0))["most"]
-    figures = {"seed_rating": ladder.initial_rating, "rating": ladder.initial_rating, "byes": byes}
+    figures = {"seed_rating": ladder.initial_rating, "rating": ladder.initial_rating}
     entry, is_new = Entry.objects.get_or_create(ladder=ladder, **who, defaults=figures)
     entry.ladder = ladder
     if is_new:
         _announce(entry)
         logger.info("registered entry=%d ladder=%s name=%s", entry.pk, ladder.slug, entry.name)
-    elif not _move(entry, (Entry.State.WITHDRAWN,), Entry.State.ACTIVE, byes=Greatest("byes", Value(byes))):
+    elif not _move(entry, (Entry.State.WITHDRAWN,), Entry.State.ACTIVE):
         raise NotRegistered(_("%(name)s is in %(ladder)s already.") % {"name": entry.name, "ladder": ladder})
     return entry
 
@@ -299,20 +316,14 @@ def renew(user: Any) -> datetime | None:
     return until
 
 
-def busy_people() -> set[int]:
-    """Return those who said that they are ready and sit at a table: no round may want them."""
-    ready = Entry.objects.filter(user__isnull=False, ready_until__gt=timezone.now())
-    return sitting(ready.values_list("user_id", flat=True))
-
-
 def seat(user_ids: Iterable[int]) -> None:
     """Note that people were paired: they are ready no more, in no ladder. Who wants to play on says so again.
 
     So nobody is paired again and again who has left a page open.
     """
     ids = list(user_ids)
-    Entry.objects.filter(user__in=ids).update(ready_until=None)
-    get_user_model().objects.filter(pk__in=ids).update(ready_until=None)
+    Entry.objects.filter(user__in=ids, ready_until__isnull=False).update(ready_until=None)
+    get_user_model().objects.filter(pk__in=ids, ready_until__isnull=False).update(ready_until=None)
 
 
 def _check_person(user: Any, entry: Entry) -> None:

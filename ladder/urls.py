@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path, re_path
 
 from bots.versions import RESERVED_SLUGS
-from ladder import bot_views, match_views, pairing_views, strength_views, views
+from ladder import bot_views, entry_views, match_views, pairing_views, schedule_views, strength_views, views
 
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
@@ -23,10 +23,14 @@ urlpatterns: list[URLPattern] = [
         pairing_views.pairing,
         name="ladder_pairing",
     ),
-    path("ladders/<slug:slug>/register/", views.register, name="ladder_register"),
+    path("ladders/<slug:slug>/schedule/", schedule_views.schedule, name="ladder_schedule"),
+    path("ladders/<slug:slug>/calendar.ics", schedule_views.calendar, name="ladder_calendar"),
+    path("ladders/<slug:slug>/register/", entry_views.register, name="ladder_register"),
+    path("entries/", entry_views.mine, name="my_entries"),
+    path("entries/ready/", entry_views.ready, name="ready"),
     re_path(
-        r"^entries/(?P<pk>[0-9]{1,18})/(?P<change>pause|resume|withdraw)/$",
-        views.change_entry,
+        r"^entries/(?P<pk>[0-9]{1,18})/(?P<change>pause|resume|withdraw|return|ready|unready)/$",
+        entry_views.change_entry,
         name="entry_change",
     ),
     path("bots/", bot_views.bot_list, name="bot_list"),

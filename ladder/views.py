@@ -2,26 +2,22 @@
 
 from typing import Any
 
-from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.db.models import Case, Count, Exists, F, OuterRef, Q, When
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404, render
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.db.models import Case, Count, F, Q, When
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import conditional_page, require_POST, require_safe
+from django.views.decorators.http import conditional_page, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from bots.models import Bot, BotVersion
 from bots.switches import pause_note
 from games.models import Match
 from games.plain_rules import plain_rules
-from ladder import fits, registration
+from ladder import fits
+from ladder.entry_views import own_part
 from ladder.history import latest_rows, match_rows, running
 from ladder.models import Entry, Ladder, PairedMatch
-from ladder.registration import NotRegistered
 from ladder.standings import SHOWN, SORTS, average_place, default_sort, leaders, lost, standings, trends
 from ladder.table_context import table_context
 
@@ -84,62 +80,13 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     } | _matches(found)
     if _is_update(request):
         return render(request, "ladder/_ladder.html", context)
-    context |= {"rules": plain_rules(found.rules, found.seats)} | _own_bots(found, entries, request.user)
+    context |= {"rules": plain_rules(found.rules, found.seats)} | own_part(found, request.user)
     return render(request, "ladder/ladder.html", context)
-
-
-@require_POST
-@login_required
-def register(request: HttpRequest, slug: str) -> HttpResponse:
-    """Enter one of the reader's bots into the ladder."""
-    found = get_object_or_404(Ladder, slug=slug)
-    # PostgreSQL takes no NUL, and no slug holds a space.
-    slug_of_bot = request.POST.get("bot", "").replace("\0", " ")
-    bot = get_object_or_404(Bot, slug=slug_of_bot, owner=request.user)
-    try:
-        registration.register(request.user, bot, found)
-    except NotRegistered as reason:
-        messages.error(request, str(reason))
-    else:
-        text = _("%(bot)s is in %(ladder)s and plays in the next round.")
-        messages.success(request, text % {"bot": bot, "ladder": found})
-    return _back(request, found.get_absolute_url())
-
-
-CHANGES = {"pause": registration.pause, "resume": registration.resume, "withdraw": registration.withdraw}
-
-
-@require_POST
-@login_required
-def change_entry(request: HttpRequest, pk: int, change: str) -> HttpResponse:
-    """Pause, resume or withdraw an entry of the reader's own bot."""
-    entry = get_object_or_404(Entry.objects.select_related("bot", "ladder"), pk=pk, bot__owner=request.user)
-    try:
-        CHANGES[change](request.user, entry)
-    except NotRegistered as reason:
-        messages.error(request, str(reason))
-    else:
-        said = {
-            "pause": _("%(bot)s is paused in %(ladder)s: it sits out until you resume it."),
-            "resume": _("%(bot)s is back in %(ladder)s and plays in the next round."),
-            "withdraw": _("%(bot)s has left %(ladder)s. Its rating and history are kept, should it come back."),
-        }
-        messages.success(request, said[change] % {"bot": entry.bot, "ladder": entry.ladder})
-    return _back(request, entry.ladder.get_absolute_url())
 
 
 def _is_update(request: HttpRequest) -> bool:
     """Tell whether an open page asks for its changing parts alone."""
     return request.headers.get("HX-Request") == "true"
-
-
-def _back(request: HttpRequest, default: str) -> HttpResponse:
-    """Return to where the form stood, if that is a page of ours."""
-    there = request.POST.get("next", "")
-    is_ours = url_has_allowed_host_and_scheme(
-        there, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
-    return HttpResponseRedirect(there if is_ours else default)
 
 
 def _on_show() -> Match | None:
@@ -238,20 +185,3 @@ def _why_waiting(found: Ladder, active: int) -> str:
         text = ngettext("A round needs %(count)d more bot here.", "A round needs %(count)d more bots here.", missing)
         return text % {"count": missing}
     return ""
-
-
-def _own_bots(found: Ladder, entries: list[Entry], user: Any) -> dict[str, Any]:
-    """Return the reader's bots as the page's forms need them: entered here, and those that could be. One query."""
-    if not user.is_authenticated:
-        return {}
-    own = [entry for entry in entries if entry.owner_id == user.pk]
-    for entry in own:
-        entry.ladder = found
-    ready = BotVersion.objects.filter(bot=OuterRef("pk"), state=BotVersion.State.READY)
-    others = Bot.objects.filter(owner=user).exclude(pk__in=[entry.bot_id for entry in own if entry.bot_id])
-    bots = list(others.annotate(is_playable=Exists(ready)))
-    return {
-        "own_entries": own,
-        "free_bots": [bot for bot in bots if bot.is_playable],
-        "unready_bots": [bot for bot in bots if not bot.is_playable],
-    }

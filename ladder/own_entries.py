@@ -1,0 +1,322 @@
+"""All that one user has entered, each with why it waits, what it plays, and what has become of what it played.
+
+Everything is fetched for all entries together: the page costs as many queries for one entry as for a hundred.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from bots.switches import pause_note
+from games.dispatch import places_in_queue
+from games.models import Match, Seat
+from games.status import spell, why_bots_wait
+from ladder.history import badge_of, why_unrated
+from ladder.models import Entry, Ladder, PairedEntry, Pairing, RatingChange
+from ladder.registration import (
+    reasons_of_disqualified,
+    why_disqualified,
+    why_not_playable,
+    why_shut,
+    with_versions,
+)
+
+RECENT = 5
+State = Match.State
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A match of the entry's that has not ended, or is not rated yet."""
+
+    code: str
+    url: str
+    state: str  # a badge's name
+    label: str
+    against: list[str]
+    text: str  # what it waits for
+    place: int | None  # in the queue, from 1
+    heard_at: datetime | None  # its worker's last sign of life
+    is_own_turn: bool  # its person is awaited, or may be at any moment
+
+
+@dataclass(frozen=True)
+class Recent:
+    """A pairing of the entry's that has been decided."""
+
+    url: str
+    against: list[str]
+    place: int | None
+    change: float | None  # of the rating; None where it counts for nothing
+    why_unrated: str
+    when: datetime | None
+
+
+@dataclass
+class OwnEntry:
+    """One entry as its owner sees it."""
+
+    entry: Entry
+    waits_for: list[str] = field(default_factory=list)  # sentences; empty if nothing keeps it from the next round
+    pending: list[Pending] = field(default_factory=list)
+    recent: list[Recent] = field(default_factory=list)
+    may_return: bool = False
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the strength's interval."""
+        return None if self.entry.strength is None else self.entry.strength - (self.entry.half_width or 0.0)
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the strength's interval."""
+        return None if self.entry.strength is None else self.entry.strength + (self.entry.half_width or 0.0)
+
+
+@dataclass
+class _Played:
+    """The matches of some pairings, and who sits in them."""
+
+    matches: dict[int, list[Match]] = field(default_factory=lambda: defaultdict(list))  # by pairing
+    names: dict[int, list[Seat]] = field(default_factory=lambda: defaultdict(list))  # by match
+
+
+def own_entries(user: Any) -> list[OwnEntry]:
+    """Return all entries of a user: those that play first, then by ladder and name. At most ten queries."""
+    entries = list(_entries(user))
+    if not entries:
+        return []
+    changes = _changes(entries)
+    paired = _paired(entries, changes)
+    played = _played({one.pairing_id for one in paired} | {change.pairing_id for change in changes})
+    places = places_in_queue([match for matches in played.matches.values() for match in matches])
+    site = {"rounds": pause_note("rounds"), "workers": why_bots_wait()}
+    reasons = reasons_of_disqualified(entries)
+    rows = []
+    for entry in entries:
+        pending = [one for one in paired if one.entry_id == entry.pk and one.pairing.state == Pairing.State.PLAYING]
+        row = OwnEntry(entry, pending=_pending(entry, pending, played, places, str(site["workers"])))
+        left = why_disqualified(entry, reasons[entry.pk]) if entry.pk in reasons else _why_left(entry)
+        row.waits_for = [left] if left else _waits_for(row, len(pending), user, site)
+        row.recent = _recent(entry, changes, paired, played)
+        row.may_return = entry.state == Entry.State.WITHDRAWN and not why_shut(entry.ladder)
+        rows.append(row)
+    return rows
+
+
+def _entries(user: Any) -> QuerySet[Entry]:
+    """Return the user's entries `with_versions`, each with `active_count`, how many are active in its ladder."""
+    active = Entry.objects.filter(ladder=OuterRef("ladder"), state=Entry.State.ACTIVE).order_by()
+    return (
+        with_versions(Entry.objects.filter(Q(bot__owner=user) | Q(user=user)), "bot")
+        .select_related("ladder", "bot", "user")
+        .annotate(
+            active_count=Coalesce(Subquery(active.values("ladder").annotate(count=Count("pk")).values("count")), 0),
+        )
+        .order_by("state", "ladder", "bot__name", "pk")
+    )
+
+
+def _changes(entries: Sequence[Entry]) -> list[RatingChange]:
+    """Return each entry's last rated pairings, newest first. One query, by the index of (entry, nth)."""
+    rows = RatingChange.objects.filter(entry__in=entries, nth__gt=F("entry__pairings") - RECENT)
+    return list(rows.select_related("pairing").order_by("-number"))
+
+
+def _paired(entries: Sequence[Entry], changes: Iterable[RatingChange]) -> list[PairedEntry]:
+    """Return the entries' pairings that are being played, and the unrated ones as new as the rated ones shown."""
+    oldest = min((change.pairing_id for change in changes), default=0)
+    shown = Q(pairing__state=Pairing.State.PLAYING) | Q(pairing__state=Pairing.State.UNRATED, pairing__gte=oldest)
+    rows = PairedEntry.objects.filter(shown, entry__in=entries).select_related("pairing")
+    return list(rows.order_by("-pairing")[: 20 * len(entries)])
+
+
+def _played(pairing_ids: Iterable[int]) -> _Played:
+    """Return the matches of these pairings with their players. One query."""
+    seats = Seat.objects.filter(match__paired__pairing__in=list(pairing_ids)).select_related("match__paired")
+    found = _Played()
+    for seat in seats.defer("match__rules", "match__server_seed", "match__player_seeds").order_by("match", "entrant"):
+        if seat.match_id not in found.names:
+            found.matches[seat.match.paired.pairing_id].append(seat.match)
+        found.names[seat.match_id].append(seat)
+    return found
+
+
+# What it plays
+
+
+def _pending(
+    entry: Entry, paired: Iterable[PairedEntry], played: _Played, places: Mapping[int, int], trouble: str
+) -> list[Pending]:
+    found = []
+    for one in paired:
+        for match in played.matches[one.pairing_id]:
+            seats = played.names[match.pk]
+            badge, label = badge_of(match, one.pairing)
+            place = places.get(match.pk)
+            is_own = match.kind == Match.Kind.TABLE and entry.user_id is not None and not match.is_over
+            found.append(
+                Pending(
+                    code=match.code,
+                    url=reverse("match", args=[match.code]),
+                    state="your-turn" if is_own else badge,
+                    label=_("your table") if is_own else label,
+                    against=_others(entry, seats),
+                    text=_why_pending(entry, match, place, trouble),
+                    place=place,
+                    heard_at=match.heard_at if match.state == State.PLAYING else None,
+                    is_own_turn=is_own,
+                )
+            )
+    return found
+
+
+def _others(entry: Entry, seats: Iterable[Seat]) -> list[str]:
+    return [seat.name for seat in seats if (seat.bot_id, seat.user_id) != (entry.bot_id, entry.user_id)]
+
+
+def _why_pending(entry: Entry, match: Match, place: int | None, trouble: str) -> str:
+    """Say what a match that has not ended waits for."""
+    if match.state == State.WAITING:
+        text = _("Number %(place)d in the queue.") % {"place": place or 1}
+        return f"{text} {trouble}".strip()
+    if match.state == State.QUEUED:
+        return f"{_('A worker is about to begin.')} {trouble}".strip()
+    if match.kind == Match.Kind.TABLE:
+        return _why_table(entry, match)
+    if match.state == State.PLAYING:
+        return _heard(match.heard_at)
+    if match.state == State.SHOWING:
+        return _("It is shown card by card, and rated when that is over.")
+    if match.state == State.SEALED:
+        return _("It has been played; its result is opened with the others of its set.")
+    return _("It has ended and is about to be rated.")
+
+
+def _why_table(entry: Entry, match: Match) -> str:
+    if match.is_over:
+        return _("It has ended and is about to be rated.")
+    if entry.user_id is None:
+        return _("People play at this table; it goes on as they move.")
+    if match.awaits == "person" and match.deadline_at is not None:
+        return _("Your table is waiting: the clocks are running.")
+    return _("Your table is being played.")
+
+
+def _heard(heard_at: datetime | None) -> str:
+    if heard_at is None:
+        return _("It is being played.")
+    ago = spell(timezone.now() - heard_at)
+    return _("It is being played; its worker was last heard of %(time)s ago.") % {"time": ago}
+
+
+# Why it waits
+
+
+def _waits_for(row: OwnEntry, pending: int, user: Any, site: Mapping[str, str | None]) -> list[str]:
+    """Say what keeps an entry from the next round, the most lasting first."""
+    entry = row.entry
+    if why := _why_no_rounds(entry.ladder):
+        return [why]
+    found = [
+        why_not_playable(entry.bot, entry) if entry.bot else _why_not_ready(row, user),
+        _why_busy(entry.ladder, pending),
+        site["rounds"] or "",
+        _why_too_few(entry),
+        "" if entry.user_id else site["workers"] or "",
+    ]
+    return [text for text in found if text]
+
+
+def _why_left(entry: Entry) -> str:
+    return {
+        Entry.State.DISQUALIFIED: why_disqualified(entry, ""),
+        Entry.State.WITHDRAWN: _("Withdrawn: it is in no rounds. Its rating and history are kept."),
+        Entry.State.PAUSED: _("Paused: it sits out until you resume it."),
+    }.get(Entry.State(entry.state), "")
+
+
+def _why_no_rounds(ladder: Ladder) -> str:
+    return {
+        Ladder.State.ANNOUNCED: _("The ladder is announced; no rounds are held yet."),
+        Ladder.State.OPEN: _("Registration is open; no rounds are held yet."),
+        Ladder.State.FROZEN: _("The ladder is frozen: no more rounds are held."),
+        Ladder.State.CLOSED: _("The ladder is closed; this is how it ended."),
+    }.get(Ladder.State(ladder.state), "")
+
+
+def _why_not_ready(row: OwnEntry, user: Any) -> str:
+    if row.pending or row.entry.is_ready:
+        return ""
+    if user.table:
+        return _("You sit at another table; say that you are ready when that game is over.")
+    return _("You are paired only while you are ready: say so when you have time for a game.")
+
+
+def _why_busy(ladder: Ladder, pending: int) -> str:
+    if pending < ladder.max_pending:
+        return ""
+    return ngettext(
+        "It is paired again when what it plays has ended.",
+        "It has %(count)d matches open, which is as many as it may have; it is paired again when one has ended.",
+        pending,
+    ) % {"count": pending}
+
+
+def _why_too_few(entry: Entry) -> str:
+    missing = entry.ladder.seats - entry.active_count  # type: ignore[attr-defined]
+    if missing <= 0:
+        return ""
+    text = ngettext("A round needs %(count)d more entry here.", "A round needs %(count)d more entries here.", missing)
+    return text % {"count": missing}
+
+
+# What became of it
+
+
+def _recent(
+    entry: Entry, changes: Iterable[RatingChange], paired: Iterable[PairedEntry], played: _Played
+) -> list[Recent]:
+    """Return the entry's last decided pairings, newest first."""
+    found: list[tuple[int, Recent]] = []
+    for change in changes:
+        if change.entry_id == entry.pk:
+            result = _result(entry, change.pairing, played, place=change.place, change=change.after - change.before)
+            found.append((change.pairing_id, result))
+    for one in paired:
+        if one.entry_id == entry.pk and one.pairing.state == Pairing.State.UNRATED:
+            found.append((one.pairing_id, _result(entry, one.pairing, played)))
+    return [result for _pairing, result in sorted(found, key=lambda pair: -pair[0])[:RECENT]]
+
+
+def _result(
+    entry: Entry, pairing: Pairing, played: _Played, *, place: int | None = None, change: float | None = None
+) -> Recent:
+    matches = played.matches[pairing.pk]
+    match = matches[0] if matches else None
+    unrated = pairing.state == Pairing.State.UNRATED
+    how = next((one.how for one in matches if one.state == State.VOID), "")
+    return Recent(
+        url=_address(entry, pairing, matches),
+        against=_others(entry, played.names[match.pk]) if match else [],
+        place=place,
+        change=change,
+        why_unrated=why_unrated(pairing.why_unrated, how=how) if unrated else "",
+        when=pairing.rated_at or (match.finished_at if match else None),
+    )
+
+
+def _address(entry: Entry, pairing: Pairing, matches: Sequence[Match]) -> str:
+    """Return where the pairing's result is shown: its match, or the crosstable of its set."""
+    if len(matches) > 1:
+        return reverse("ladder_pairing", args=[entry.ladder.slug, pairing.pk])
+    return reverse("match", args=[matches[0].code]) if matches else ""
