@@ -2,7 +2,7 @@
 
 Arguments go to pytest; with any, only the tests that they choose run, on SQLite (or on DATABASE_URL). Without any, the
 last line sums up all runs as pytest would. What this machine cannot run is named; with CI set that is a failure.
-`./run test kill [OPTIONS]` runs the kill script instead.
+`./run test kill [OPTIONS]` and `./run test ledger [OPTIONS]` run a script of tests/endurance/ instead.
 """
 
 import os
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import IO, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,30 +27,45 @@ from tests.live import chromium  # noqa: E402  (found from the root)
 from tests.postgres import find_server, throw_away_cluster  # noqa: E402
 
 TYPED = ["bots", "games", "ladder", "soureh_site", "manage.py"]
-# Long, without a database of their own: they run beside the rest, so that both take about as long.
+# Long, and without a database.
 JAILED = ("tests/bots/test_sandbox_hostile.py", "tests/games/test_play.py")
+# Much of it waits for clocks and for processes to come up: one more than there are processors keeps these busy.
+AT_ONCE = (os.cpu_count() or 1) + 1
+ENDURANCE = ("kill", "ledger")
 PACKAGES = {"Chromium": "chromium", "PostgreSQL": "postgresql", "bubblewrap": "bubblewrap"}
 
 
 def main() -> int:
     """Run what the arguments ask for and return the exit status."""
     os.chdir(ROOT)
+    # Else each of the hundreds of processes that tests start would compile the site anew, and pytest every test.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     arguments = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="soureh-suite-") as folder:
         os.environ.setdefault("SOUREH_VAR", folder)
-        if arguments[:1] == ["kill"]:
-            return _run("python", "tests/endurance/kill.py", *arguments[1:])
+        if arguments[:1] and arguments[0] in ENDURANCE:
+            return _run("python", f"tests/endurance/{arguments[0]}.py", *arguments[1:])
         if arguments:
             return _run("pytest", *arguments)
         return Suite(Path(folder)).run()
 
 
 class Part(NamedTuple):
-    """Tests that run in one go: pytest's arguments and what is added to the environment."""
+    """What runs in one go: the command, a module and its arguments, and what is added to the environment."""
 
     name: str
-    arguments: tuple[str, ...]
+    command: tuple[str, ...]
     environment: dict[str, str] = {}
+
+    @property
+    def is_tests(self) -> bool:
+        """Whether these are tests, of which there is a report."""
+        return self.command[0] == "pytest"
+
+    @property
+    def title(self) -> str:
+        """What it is called where it is shown."""
+        return f"tests: {self.name}" if self.is_tests else self.name
 
 
 class Suite:
@@ -59,43 +75,39 @@ class Suite:
         self.folder, self.counts, self.started = folder, Counter[str](), time.monotonic()
         self.failed: list[str] = []
         self.left_out: list[str] = []
+        self._shows = Lock()
 
     def run(self) -> int:
         """Run every part, however the others went, and return 0 if all passed and none is missing under CI."""
         if not shutil.which("bwrap"):
             self.left_out.append("bubblewrap")
-        self._check("lint", "ruff", "check", ".")
-        self._check("types", "mypy", "--strict", *TYPED)
         with self._postgres() as url:
-            beside = [Part("jail", JAILED)]
-            if url:
-                beside.append(Part("PostgreSQL", ("-m", "not browser", "--only-database"), {"DATABASE_URL": url}))
-            if chromium():
-                beside.append(Part("browser", ("-m", "browser")))
-            else:
-                self.left_out.append("Chromium")
-            others = [f"--ignore={path}" for path in JAILED]
-            self._test_beside(Part("SQLite", ("-m", "not browser", *others)), beside)
+            parts = list(self._parts(url))
+            names = ", ".join(part.name for part in parts)
+            print(f"Running {names}: {AT_ONCE} at once, each shown when it has ended.", flush=True)
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                statuses = list(pool.map(self._run, parts))
+        self.failed += [part.title for part, status in zip(parts, statuses, strict=True) if status]
+        for part in parts:
+            if part.is_tests and self._report(part).exists():
+                self._count(self._report(part))
         return self._sum_up()
 
-    def _test_beside(self, first: Part, others: list[Part]) -> None:
-        """Run the first part, and the others one after the other beside it: each leaves a processor idle half the time.
-
-        What the others print is shown once the first has ended.
-        """
-        with ThreadPoolExecutor(1) as pool, (self.folder / "beside").open("w+b") as shown:
-            running = pool.submit(lambda: [self._test(part, shown) for part in others])
-            names = ", ".join(part.name for part in others)
-            print(f"\n== tests: {first.name} (beside it {names}, shown below)", flush=True)
-            statuses = [self._test(first), *running.result()]
-            shown.seek(0)
-            sys.stdout.buffer.write(shown.read())
-            sys.stdout.flush()
-        for part, status in zip([first, *others], statuses, strict=True):
-            if status:
-                self.failed.append(f"tests: {part.name}")
-            if self._report(part).exists():
-                self._count(self._report(part))
+    def _parts(self, postgres: str) -> Iterator[Part]:
+        """Yield what can run here; the longest parts first, so that none is waited for alone at the end."""
+        yield Part("lint", ("ruff", "check", "."))
+        others = [f"--ignore={path}" for path in JAILED]
+        yield Part("no-database", ("pytest", "-m", "not browser", "--database=none", *others))
+        on_database = ("pytest", "-m", "not browser", "--database=only")
+        if postgres:
+            yield Part("PostgreSQL", on_database, {"DATABASE_URL": postgres})
+        yield Part("SQLite", on_database)
+        if chromium():
+            yield Part("browser", ("pytest", "-m", "browser"))
+        else:
+            self.left_out.append("Chromium")
+        yield Part("jail", ("pytest", *JAILED))
+        yield Part("types", ("mypy", "--strict", *TYPED))
 
     @contextmanager
     def _postgres(self) -> Iterator[str]:
@@ -109,21 +121,23 @@ class Suite:
             self.left_out.append("PostgreSQL")
             yield ""
 
-    def _check(self, name: str, tool: str, *arguments: str) -> None:
-        print(f"\n== {name}", flush=True)
-        if _run(tool, *arguments):
-            self.failed.append(name)
-
-    def _test(self, part: Part, shown: IO[bytes] | None = None) -> int:
-        """Run a part and return its exit status; what it prints goes to `shown`, if given."""
-        if shown:
-            shown.write(f"\n== tests: {part.name}\n".encode())
-            shown.flush()
-        var = self.folder / part.name
-        var.mkdir()
-        # A suite that grows slow says where.
-        options = ("-q", "--durations=12", "--durations-min=5", f"--junitxml={self._report(part)}")
-        return _run("pytest", *options, *part.arguments, shown=shown, SOUREH_VAR=str(var), **part.environment)
+    def _run(self, part: Part) -> int:
+        """Run a part, show what it printed, and return its exit status."""
+        tool, *arguments = part.command
+        environment = dict(part.environment)
+        if part.is_tests:
+            environment["SOUREH_VAR"] = str(self.folder / part.name)
+            Path(environment["SOUREH_VAR"]).mkdir()
+            # A suite that grows slow says where.
+            arguments = ["-q", "--durations=12", "--durations-min=5", f"--junitxml={self._report(part)}", *arguments]
+        with (self.folder / f"{part.name}.out").open("w+b") as shown:
+            status = _run(tool, *arguments, shown=shown, **environment)
+            shown.seek(0)
+            with self._shows:
+                print(f"\n== {part.title}", flush=True)
+                shutil.copyfileobj(shown, sys.stdout.buffer)
+                sys.stdout.flush()
+        return status
 
     def _report(self, part: Part) -> Path:
         return self.folder / f"{part.name}.xml"
