@@ -116,13 +116,19 @@ function setUpClicks() {
   }
 }
 
-/** Dates in the reader's own zone: <time datetime="…" data-local>. */
+/** Dates in the reader's own zone: <time datetime="…" data-local> as a tip, data-local-text as its text. */
 function localiseTimes(within = document) {
   const format = new Intl.DateTimeFormat(root.lang || undefined, { dateStyle: "medium", timeStyle: "short" });
   for (const time of within.querySelectorAll("time[data-local]")) {
     const when = new Date(time.dateTime);
     if (!Number.isNaN(when.getTime())) time.title = format.format(when);
   }
+  // Where that is worth a column of its own: only who has JavaScript has a zone that we know.
+  const full = new Intl.DateTimeFormat(root.lang || undefined, {
+    weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
+  });
+  for (const time of within.querySelectorAll("time[data-local-text]")) time.textContent = full.format(new Date(time.dateTime));
+  for (const column of within.querySelectorAll("[data-local-column]")) column.hidden = false;
 }
 
 /** A refused form puts its reader where it says why: what a page holds from the start is not read out by itself. */

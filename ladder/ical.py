@@ -1,0 +1,56 @@
+"""A ladder's dates as an iCalendar feed (RFC 5545), which calendars fetch again and again."""
+
+from datetime import datetime, timedelta
+
+from django.utils.translation import gettext as _
+from icalendar import Calendar, Event, vText
+
+from ladder.models import Ladder
+from ladder.schedule import coming_rounds
+
+ROUNDS = 60
+# Rounds that come closer on each other than this are no dates for a calendar.
+CLOSEST = timedelta(hours=1)
+FETCH_EVERY = timedelta(hours=1)
+
+
+def feed(ladder: Ladder, *, address: str, host: str, now: datetime) -> bytes:
+    """Return the calendar of a ladder: its season, its registration, and its coming rounds if an hour apart or more.
+
+    `address` is that of the ladder's page, `host` the site's name, of which the names of the dates are made: what
+    has moved is moved in the reader's calendar, not doubled.
+    """
+    calendar = Calendar()
+    calendar.add("prodid", "-//Soureh//Ladders//EN")
+    calendar.add("version", "2.0")
+    calendar.add("x-wr-calname", vText(ladder.name))
+    calendar.add("refresh-interval", FETCH_EVERY, parameters={"value": "DURATION"})
+    calendar.add("x-published-ttl", FETCH_EVERY)
+    for name, moment, summary in _dates(ladder, now):
+        event = Event()
+        event.add("uid", f"{name}-{ladder.pk}@{host}")
+        event.add("dtstamp", now)
+        event.add("dtstart", moment)
+        event.add("summary", summary)
+        event.add("url", address)
+        # Nobody is busy because bots play.
+        event.add("transp", "TRANSPARENT")
+        calendar.add_component(event)
+    body: bytes = calendar.to_ical()
+    return body
+
+
+def _dates(ladder: Ladder, now: datetime) -> list[tuple[str, datetime, str]]:
+    """Return the dates: a name that stays theirs, when, and what it is."""
+    name = {"ladder": ladder.name}
+    known = [
+        ("registration-from", ladder.registration_from, _("%(ladder)s: registration opens") % name),
+        ("registration-until", ladder.registration_until, _("%(ladder)s: registration ends") % name),
+        ("start", ladder.starts_at, _("%(ladder)s: the season starts") % name),
+        ("end", ladder.ends_at, _("%(ladder)s: the season ends") % name),
+    ]
+    dates = [(key, moment, text) for key, moment, text in known if moment is not None]
+    if ladder.schedule == Ladder.Schedule.EVERY and timedelta(seconds=ladder.round_s) < CLOSEST:
+        return dates
+    rounds = coming_rounds(ladder, ROUNDS, now=now)
+    return dates + [(f"round-{one:%Y%m%dT%H%M%SZ}", one, _("%(ladder)s: round") % name) for one in rounds]
