@@ -115,11 +115,6 @@ def test_database_that_cannot_be_used_is_named_without_a_traceback(tmp_path, kin
     assert not site.processes()
 
 
-def test_up_is_ready_where_its_own_address_is_no_allowed_host(tmp_path):
-    with Site(tmp_path, ALLOWED_HOSTS="soureh.example.org") as site, pytest.raises(urllib.error.HTTPError, match="400"):
-        urllib.request.urlopen(f"{site.url}/healthz")
-
-
 def test_sandboxed_workers_hold_no_secret(up):
     workers = [pid for pid, line in up.processes().items() if "soureh_site.sandbox_worker" in line]
     assert len(workers) >= 3
@@ -148,16 +143,26 @@ def healthy(site: Site) -> bool:
         return False
 
 
-def test_a_killed_manager_leaves_nothing_and_ctrl_c_stops_all(up):
-    """Last of this module: it kills the site, starts it again and stops it."""
+def test_a_killed_manager_leaves_nothing(up):
+    """Kill the site, which those below start again."""
     folder = run_dir(up)
     os.kill(up.process.pid, signal.SIGKILL)
     up.process.wait()
     until(lambda: not up.processes(), what="no process left")
     until(lambda: not os.path.exists(folder), what="no folder left")
-
     up.process.stdout.close()
+
+
+def test_up_is_ready_where_its_own_address_is_no_allowed_host(up):
+    if up.process.poll() is None:
+        up.stop()
+    up.environment["ALLOWED_HOSTS"] = "soureh.example.org"
     up.start()
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        urllib.request.urlopen(f"{up.url}/healthz")
+
+
+def test_a_second_start_makes_no_administrator_and_ctrl_c_stops_all(up):
     folder = run_dir(up)
     assert sum("one-time password" in line for line in up.lines) == 1
     assert up.stop(signal.SIGINT) == 0
