@@ -35,7 +35,6 @@ TRUST = 0.9
 AHEAD = 10  # hands, the furthest that it looks ahead in the match
 LONGEST = 60  # cards that are drawn before an imagined hand is given up, with nobody as its winner
 HOPES = (0.12, 0.18, 0.25, 0.35, 0.5)  # in an imagined hand, the chance to win with so many valid coops
-USUAL_LOSS = 12  # points that losing a hand adds to a total
 COOP = 8  # points that one more valid coop is worth to a player without a bonus to think of
 WORTHWHILE = 8  # points that a move must gain to be better than a swap
 BREAKS = 0.25  # how probably a swap must break a caller's coop to be made
@@ -111,9 +110,10 @@ class Outlook:
     def __init__(self, rules, seats):
         self.rules, self.winning = rules, 1 / seats
         self.has_bonus = rules.century_bonus and rules.scoring == "every"
-        self.losses = (6, 8, 11, 13, 17) if rules.scoring == "every" else (3, 4, 5, 6, 7)
+        self.losses, self.usual = ((6, 8, 11, 13, 17), 12) if rules.scoring == "every" else ((3, 4, 5, 6, 7), 5)
         self.steps, self.moments = lru_cache(None)(self._steps), lru_cache(None)(self._moments)
-        self.ahead, self.share = lru_cache(None)(self._ahead), lru_cache(None)(self._share)
+        # A long match has more outcomes than there is memory.
+        self.ahead, self.share = lru_cache(None)(self._ahead), lru_cache(1 << 14)(self._share)
 
     def _share(self, mine, others, left):
         """Return the share of the others whom a player leaves behind, given all totals and the hands left, if known."""
@@ -188,7 +188,7 @@ class Stakes:
     def usual(self, total):
         """Return what losing usually adds to a total."""
         gap = 100 - total % 100
-        return gap - 50 if self.outlook.has_bonus and 14 <= gap <= 32 else USUAL_LOSS
+        return gap - 50 if self.outlook.has_bonus and 14 <= gap <= 32 else self.outlook.usual
 
     def judge(self, turn, move):
         """Return what a move is worth at a glance."""
