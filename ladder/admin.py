@@ -1,24 +1,21 @@
 """The operators' view of ladders: settings and rounds by hand. The ledger and all figures are read-only."""
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from django import forms
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from games.forms import RulesField
-from ladder.models import Entry, Ladder, Pairing, RatingChange, Round
+from ladder import seasons
+from ladder.forms import PLAYED_UNDER, REPLAYED_WITH, SETTINGS, LadderForm
+from ladder.models import Entry, Fit, Flag, Ladder, LadderEvent, Pairing, RatingChange, Round
 from ladder.scheduling import NotHeld, try_round
+from ladder.seasons import NotMoved
 
 M = TypeVar("M", bound=Model)
-
-# What the log is replayed with: once it has begun a change would make every later figure wrong.
-REPLAYED_WITH = ("initial_rating", "k_new", "k_settled", "settled_after")
-# What a history was played under.
-PLAYED_UNDER = ("rules", "seats")
 
 
 class ReadOnlyAdmin(admin.ModelAdmin[M]):
@@ -34,31 +31,36 @@ class ReadOnlyAdmin(admin.ModelAdmin[M]):
         return False
 
 
-class LadderForm(forms.ModelForm[Ladder]):
-    """A ladder as the operator may set it; rules that the engine does not know are refused by name."""
+class LadderAdminForm(LadderForm):
+    """A ladder as the operator may set it; its state moves by the actions and on its own pages."""
 
-    rules = RulesField(label=gettext_lazy("Rules"))
-
-    class Meta:
-        model = Ladder
-        fields = (
-            "name", "slug", "about", "state", "round_s", "has_showcase", "seats", "rules", *REPLAYED_WITH,
-        )  # fmt: skip
+    class Meta(LadderForm.Meta):
+        fields = ("name", "slug", "owner", *SETTINGS[1:])
 
 
 @admin.register(Ladder)
 class LadderAdmin(admin.ModelAdmin[Ladder]):
-    form = LadderForm
+    form = LadderAdminForm
     list_display = ("name", "seats", "state", "round_s", "next_round_at", "rounds", "rated")
     list_editable = ("round_s",)
     list_filter = ("state", "seats")
     prepopulated_fields = {"slug": ("name",)}
-    actions = ("hold_rounds",)
+    raw_id_fields = ("owner",)
+    actions = ("open_registration", "start", "freeze", "hold_rounds")
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Ladder | None = None) -> tuple[str, ...]:
-        if obj is None or not obj.rounds:
-            return ()
-        return (*PLAYED_UNDER, *REPLAYED_WITH)
+    def get_fields(self, request: HttpRequest, obj: Ladder | None = None) -> Any:
+        # What a history was played under stays: the form leaves it out.
+        kept = (*PLAYED_UNDER, *REPLAYED_WITH) if obj and obj.rounds else ()
+        return [name for name in LadderAdminForm.Meta.fields if name not in kept]
+
+    def save_model(self, request: HttpRequest, obj: Ladder, form: Any, change: bool) -> None:
+        """Write of a ladder that is there what was changed, and nothing that goes on meanwhile."""
+        if not change:
+            obj.save()
+        elif form.changed_data:
+            obj.save(update_fields=form.changed_data)
+        text = ", ".join(form.changed_data)[:120] if change else ""
+        LadderEvent.objects.create(ladder=obj, by=request.user, what="changed" if change else "created", subject=text)
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Ladder | None = None) -> dict[str, Any]:
         return {} if obj else {"slug": ("name",)}
@@ -66,6 +68,32 @@ class LadderAdmin(admin.ModelAdmin[Ladder]):
     def has_delete_permission(self, request: HttpRequest, obj: Ladder | None = None) -> bool:
         # A ladder with a history is closed, never deleted.
         return super().has_delete_permission(request, obj) and (obj is None or not obj.rounds)
+
+    @admin.action(description=gettext_lazy("Open registration"), permissions=["change"])
+    def open_registration(self, request: HttpRequest, ladders: QuerySet[Ladder]) -> None:
+        """Open the chosen ladders for registration."""
+        self._move(request, ladders, seasons.open_registration)
+
+    @admin.action(description=gettext_lazy("Start: hold rounds from now on"), permissions=["change"])
+    def start(self, request: HttpRequest, ladders: QuerySet[Ladder]) -> None:
+        """Start the chosen ladders."""
+        self._move(request, ladders, seasons.start)
+
+    @admin.action(description=gettext_lazy("Freeze: hold no more rounds"), permissions=["change"])
+    def freeze(self, request: HttpRequest, ladders: QuerySet[Ladder]) -> None:
+        """Freeze the chosen ladders."""
+        self._move(request, ladders, seasons.freeze)
+
+    def _move(self, request: HttpRequest, ladders: QuerySet[Ladder], move: Callable[..., None]) -> None:
+        for ladder in ladders:
+            try:
+                move(ladder, by=request.user)
+            except NotMoved as reason:
+                self.message_user(request, str(reason), messages.WARNING)
+            else:
+                text = _("%(ladder)s is %(state)s now.")
+                said = text % {"ladder": ladder, "state": ladder.get_state_display()}
+                self.message_user(request, said, messages.SUCCESS)
 
     @admin.action(description=gettext_lazy("Hold a round now"), permissions=["change"])
     def hold_rounds(self, request: HttpRequest, ladders: QuerySet[Ladder]) -> None:
@@ -87,16 +115,19 @@ class EntryAdmin(admin.ModelAdmin[Entry]):
     list_select_related = ("ladder", "bot", "user")
     search_fields = ("bot__name", "user__username")
     raw_id_fields = ("bot", "user")
-    fields = ("ladder", "bot", "user", "state", "rating", "pairings", "won", "drawn", "place_sum")
+    fields = (
+        "ladder", "bot", "user", "state", "anchor", "rating", "strength", "half_width", "pairings", "won", "drawn",
+        "place_sum",
+    )  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Entry | None = None) -> tuple[str, ...]:
-        figures = ("rating", "pairings", "won", "drawn", "place_sum")
+        figures = ("rating", "strength", "half_width", "pairings", "won", "drawn", "place_sum")
         return ("ladder", "bot", "user", *figures) if obj else figures
 
     def save_model(self, request: HttpRequest, obj: Entry, form: Any, change: bool) -> None:
-        """Write a new entry whole, of an old one the state alone: a rating made meanwhile is not written over."""
+        """Write a new entry whole, of an old one its state and anchor: a rating made meanwhile is not written over."""
         if change:
-            obj.save(update_fields=["state"])
+            obj.save(update_fields=["state", "anchor"])
             return
         obj.seed_rating = obj.rating = obj.ladder.initial_rating
         obj.save()
@@ -126,3 +157,24 @@ class RatingChangeAdmin(ReadOnlyAdmin[RatingChange]):
     list_filter = ("entry__ladder",)
     list_select_related = ("entry__bot", "entry__user")
     show_full_result_count = False
+
+
+@admin.register(LadderEvent)
+class LadderEventAdmin(ReadOnlyAdmin[LadderEvent]):
+    list_display = ("at", "ladder", "what", "subject", "by", "reason")
+    list_filter = ("ladder", "what")
+    list_select_related = ("ladder", "by")
+
+
+@admin.register(Flag)
+class FlagAdmin(ReadOnlyAdmin[Flag]):
+    list_display = ("seen_at", "ladder", "kind", "entry", "other", "is_open", "decided_by", "decision")
+    list_filter = ("ladder", "kind", "is_open")
+    list_select_related = ("ladder", "entry__bot", "entry__user", "other__bot", "other__user", "decided_by")
+
+
+@admin.register(Fit)
+class FitAdmin(ReadOnlyAdmin[Fit]):
+    list_display = ("made_at", "ladder", "number", "elapsed_ms")
+    list_filter = ("ladder",)
+    list_select_related = ("ladder",)

@@ -187,6 +187,13 @@ class ChangeCap:
         return _set(ladder, daily_cap=self.daily_cap)
 
 
+def may_run(user: Any, ladder: Ladder) -> bool:
+    """Tell whether a person may run this ladder: an operator with the right, or its owner."""
+    if not user.is_authenticated:
+        return False
+    return ladder.owner_id == user.pk or (user.is_active and user.is_staff and user.has_perm("ladder.change_ladder"))
+
+
 def may_judge(user: Any, ladder: Ladder) -> bool:
     """Tell whether a person may judge this ladder: an operator with the right, or, until it is closed, its owner."""
     if user.is_active and user.is_staff and user.has_perm("ladder.change_ladder"):

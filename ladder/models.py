@@ -394,11 +394,23 @@ class StrengthPoint(models.Model):
 class LadderEvent(models.Model):
     """The audit of a ladder: who did what to it and why, and what that changed. Never deleted."""
 
+    class What(models.TextChoices):
+        CREATED = "created", _("created")
+        CHANGED = "changed", _("changed")
+        OPENED = "opened", _("registration opened")
+        STARTED = "started", _("started")
+        FROZEN = "frozen", _("frozen")
+        CLOSED = "closed", _("closed")
+        VOIDED = "voided", _("match voided")
+        DISQUALIFIED = "disqualified", _("disqualified")
+        REINSTATED = "reinstated", _("reinstated")
+        RERATED = "rerated", _("replayed")
+        DECIDED = "decided", _("decided")
+
     ladder = models.ForeignKey(Ladder, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField(auto_now_add=True)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
-    # created | changed | opened | started | frozen | closed | voided | disqualified | reinstated | rerated | decided
-    what = models.CharField(max_length=14)
+    what = models.CharField(max_length=14, choices=What.choices)
     subject = models.CharField(max_length=120, blank=True)
     reason = models.CharField(max_length=280, blank=True)
     effect = models.JSONField(default=dict)

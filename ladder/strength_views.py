@@ -68,7 +68,7 @@ def matrix(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @conditional_page
-def entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def entry(request: HttpRequest, slug: str, pk: str) -> HttpResponse:
     """One entry of a ladder: where it stands, how that came about, and how it fared against whom."""
     entries = Entry.objects.select_related("ladder", "bot__owner", "user")
     found = get_object_or_404(entries, pk=pk, ladder__slug=slug)

@@ -3,15 +3,38 @@
 from django.urls import URLPattern, path, re_path
 
 from bots.versions import RESERVED_SLUGS
-from ladder import bot_views, entry_views, match_views, pairing_views, schedule_views, strength_views, views
+from ladder import (
+    bot_views,
+    entry_views,
+    manage_views,
+    match_views,
+    pairing_views,
+    schedule_views,
+    strength_views,
+    views,
+)
 
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
     path("ladders/", views.ladder_list, name="ladder_list"),
+    path("ladders/new/", manage_views.create, name="ladder_new"),
     path("ladders/<slug:slug>/", views.ladder, name="ladder"),
+    path("ladders/<slug:slug>/manage/", manage_views.manage, name="ladder_manage"),
+    path("ladders/<slug:slug>/settings/", manage_views.settings, name="ladder_settings"),
+    path("ladders/<slug:slug>/judge/", manage_views.judge, name="ladder_judge"),
+    path("ladders/<slug:slug>/hold/", manage_views.hold, name="ladder_hold"),
+    path("ladders/<slug:slug>/history/", manage_views.events, name="ladder_events"),
+    re_path(
+        r"^ladders/(?P<slug>[-a-zA-Z0-9_]+)/move/(?P<to>open|start|freeze)/$", manage_views.move, name="ladder_move"
+    ),
+    re_path(
+        r"^ladders/(?P<slug>[-a-zA-Z0-9_]+)/flags/(?P<flag>[0-9]{1,18})/$", manage_views.decide, name="ladder_decide"
+    ),
     path("ladders/<slug:slug>/versions/", strength_views.versions, name="ladder_versions"),
     path("ladders/<slug:slug>/matrix/", strength_views.matrix, name="ladder_matrix"),
-    path("ladders/<slug:slug>/entries/<int:pk>/", strength_views.entry, name="ladder_entry"),
+    re_path(
+        r"^ladders/(?P<slug>[-a-zA-Z0-9_]+)/entries/(?P<pk>[0-9]{1,18})/$", strength_views.entry, name="ladder_entry"
+    ),
     path("ladders/<slug:slug>/rounds/", pairing_views.rounds, name="ladder_rounds"),
     re_path(
         r"^ladders/(?P<slug>[-a-zA-Z0-9_]+)/rounds/(?P<number>[0-9]{1,9})/$",

@@ -17,6 +17,7 @@ from games.plain_rules import plain_rules
 from ladder import fits
 from ladder.entry_views import own_part
 from ladder.history import latest_rows, match_rows, running
+from ladder.judging import may_run
 from ladder.models import Entry, Ladder, PairedMatch
 from ladder.standings import SHOWN, SORTS, average_place, default_sort, leaders, lost, standings, trends
 from ladder.table_context import table_context
@@ -48,7 +49,11 @@ def ladder_list(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "ladder/ladder_list.html",
-        {"ladders": _ladder_cards(only_open=False), "paused": pause_note("rounds")},
+        {
+            "ladders": _ladder_cards(only_open=False),
+            "paused": pause_note("rounds"),
+            "can_create": request.user.has_perm("ladder.add_ladder"),
+        },
     )
 
 
@@ -61,7 +66,7 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
         standing_count=Count("entries", filter=~Q(entries__state__in=Entry.GONE)),
         active_count=Count("entries", filter=Q(entries__state=Entry.State.ACTIVE)),
     )
-    found = counted.filter(slug=slug).first()
+    found = counted.select_related("previous", "following").filter(slug=slug).first()
     if found is None:
         raise Http404("expected the slug of a ladder")
     page = Paginator(range(found.standing_count), SHOWN).get_page(request.GET.get("page"))
@@ -80,7 +85,8 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     } | _matches(found)
     if _is_update(request):
         return render(request, "ladder/_ladder.html", context)
-    context |= {"rules": plain_rules(found.rules, found.seats)} | own_part(found, request.user)
+    context |= {"rules": plain_rules(found.rules, found.seats), "can_run": may_run(request.user, found)}
+    context |= own_part(found, request.user)
     return render(request, "ladder/ladder.html", context)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
+from tempfile import TemporaryDirectory
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -30,13 +31,14 @@ def site() -> Iterator[None]:
     programs = find_server()
     if programs is None:
         raise SystemExit("expected PostgreSQL's programs: apt-get install postgresql")
-    with throw_away_cluster(programs) as url:
-        os.environ |= {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "soureh_site.settings"}
+    with throw_away_cluster(programs) as url, TemporaryDirectory() as var:
+        os.environ |= {"DATABASE_URL": url, "SOUREH_VAR": var, "DJANGO_SETTINGS_MODULE": "soureh_site.settings"}
         import django
         from django.core.management import call_command
 
         django.setup()
         call_command("migrate", verbosity=0)
+        call_command("collectstatic", verbosity=0, interactive=False)
         yield
 
 

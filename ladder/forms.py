@@ -1,0 +1,235 @@
+"""Forms of those who run a ladder. Whatever they set is checked here, on their pages as in the admin."""
+
+import re
+from datetime import datetime
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.utils import timezone
+from django.utils.functional import lazy
+from django.utils.text import slugify
+from django.utils.translation import gettext as _now
+from django.utils.translation import gettext_lazy as _
+
+from games.forms import RulesField
+from ladder.judging import CAP_MAX, CAP_MIN, K_MAX, K_MIN, REASON_MAX, SETTLED_MAX
+from ladder.models import Flag, Ladder
+
+# What a history was played under, and what its log is replayed with: once a round was held they stay, but for what
+# `judging` changes by a replay.
+PLAYED_UNDER = ("rules", "seats", "unit", "entrants")
+REPLAYED_WITH = ("initial_rating", "k_new", "k_settled", "settled_after", "daily_cap")
+DATES = ("registration_from", "registration_until", "starts_at", "ends_at")
+SETTINGS = (
+    "name", "about", "entrants", "seats", "rules", "unit", "ranked_by", "entries_per_owner", "max_pending",
+    "has_showcase", "move_s", "bank_s", "person_move_s", "person_bank_s", *DATES, "schedule", "round_s", "times",
+    "time_zone", "renews_days", "carry", *REPLAYED_WITH,
+)  # fmt: skip
+# Names that addresses below /ladders/ have already.
+RESERVED_SLUGS = frozenset({"new"})
+
+LOW_HIGH: dict[str, tuple[float, float]] = {
+    "seats": (2, 4),
+    "entries_per_owner": (1, 100),
+    "max_pending": (1, 10),
+    "move_s": (0.05, 10),
+    "bank_s": (0, 120),
+    "person_move_s": (5, 86_400),
+    "person_bank_s": (0, 86_400),
+    "round_s": (5, 7 * 86_400),
+    "renews_days": (1, 730),
+    "carry": (0, 1),
+    "initial_rating": (0, 4000),
+    "k_new": (K_MIN, K_MAX),
+    "k_settled": (K_MIN, K_MAX),
+    "settled_after": (0, SETTLED_MAX),
+    "daily_cap": (CAP_MIN, CAP_MAX),
+}
+LABELS = {
+    "name": _("Name"),
+    "about": _("About it, in a sentence"),
+    "entrants": _("Who may enter"),
+    "seats": _("Seats at a table"),
+    "unit": _("What is rated"),
+    "ranked_by": _("Ranked by"),
+    "entries_per_owner": _("Entries of one owner"),
+    "max_pending": _("Pairings of one entry at once"),
+    "has_showcase": _("Show one match a round card by card"),
+    "move_s": _("A bot's time for a decision, CPU seconds"),
+    "bank_s": _("A bot's reserve for a match, CPU seconds"),
+    "person_move_s": _("A person's time for a decision, seconds"),
+    "person_bank_s": _("A person's reserve for a match, seconds"),
+    "registration_from": _("Registration opens (UTC)"),
+    "registration_until": _("Registration ends (UTC)"),
+    "starts_at": _("First round (UTC)"),
+    "ends_at": _("End (UTC)"),
+    "schedule": _("Rounds"),
+    "round_s": _("Seconds between rounds"),
+    "times": _("Times of the week"),
+    "time_zone": _("Time zone of those times"),
+    "renews_days": _("Days of the next season"),
+    "carry": _("What the next season keeps of a rating"),
+    "initial_rating": _("Rating of a new entry"),
+    "k_new": _("K of a new entry"),
+    "k_settled": _("K later"),
+    "settled_after": _("New for so many results"),
+    "daily_cap": _("Most points from one other owner in a day"),
+}
+HELP = {
+    "unit": _("A duplicate set deals the same cards once to every seat; only where bots alone enter."),
+    "entries_per_owner": _("Empty: as many as anybody likes."),
+    "registration_from": _("Empty: from the start."),
+    "registration_until": _("Empty: to the end."),
+    "starts_at": _("Empty: started by hand."),
+    "ends_at": _("Empty: it has no end."),
+    "times": _("Such as: Mon 20:00, Sat 15:30. Only where rounds are held at given times."),
+    "renews_days": _("Empty: there is no next season."),
+    "carry": _("From 0 (everybody begins anew) to 1 (ratings go on)."),
+    "daily_cap": _("Empty: no bound. Up and down alike."),
+}
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+class TimesField(forms.CharField):
+    """Times of the week as text, `Mon 20:00, Sat 15:30`; cleaned to what Ladder.times holds."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(f"{DAYS[day]} {at}" for day, at in value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        found = []
+        for part in filter(None, (part.strip() for part in (value or "").split(","))):
+            match = re.fullmatch(r"([A-Za-z]{3})[a-z]* +(\d{1,2}):(\d{2})", part)
+            day = match[1].title() if match else ""
+            if match is None or day not in DAYS or int(match[2]) > 23 or int(match[3]) > 59:
+                text = _now("“%(part)s” is no time of the week. Write it like “Mon 20:00”, with commas between them.")
+                raise ValidationError(text % {"part": part[:40]}, code="times")
+            found.append([DAYS.index(day), f"{int(match[2]):02}:{match[3]}"])
+        return [list(one) for one in sorted({tuple(one) for one in found})]
+
+
+def _zones() -> list[tuple[str, str]]:
+    return [(name, name.replace("_", " ")) for name in sorted(available_timezones())]
+
+
+class LadderForm(forms.ModelForm[Ladder]):
+    """A ladder's settings, checked for themselves and together."""
+
+    rules = RulesField(label=_("Rules"), initial={"preset": "classic"})
+    times = TimesField(required=False)
+    time_zone = forms.ChoiceField(choices=lazy(_zones, list)(), initial="UTC")
+
+    class Meta:
+        model = Ladder
+        fields = SETTINGS
+        labels, help_texts = LABELS, HELP
+        widgets = {
+            "about": forms.Textarea(attrs={"rows": 2, "maxlength": 280}),
+            **{name: forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M") for name in DATES},
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            field.label = LABELS.get(name, field.label)
+            field.help_text = field.help_text or HELP.get(name, "")
+            if name in LOW_HIGH and not isinstance(field, forms.ChoiceField):
+                low, high = LOW_HIGH[name]
+                field.validators += [MinValueValidator(low), MaxValueValidator(high)]
+                field.widget.attrs |= {"min": low, "max": high}
+        if self.instance.rounds:
+            for name in (*PLAYED_UNDER, *REPLAYED_WITH):
+                self.fields.pop(name, None)
+
+    def groups(self) -> list[tuple[Any, list[forms.BoundField]]]:
+        """Return the fields in groups, each with its name."""
+        return [(title, [self[name] for name in names if name in self.fields]) for title, names in GROUPS]
+
+    def clean(self) -> dict[str, Any]:
+        """Check what the settings are together."""
+        cleaned = super().clean() or self.cleaned_data
+        self._check_slug(cleaned)
+        self._check_sets(cleaned)
+        self._check_schedule(cleaned)
+        self._check_dates(cleaned)
+        return cleaned
+
+    def _value(self, cleaned: dict[str, Any], name: str) -> Any:
+        """Return a setting as it will be: as cleaned, or as it stays."""
+        return cleaned[name] if name in cleaned else getattr(self.instance, name)
+
+    def _check_slug(self, cleaned: dict[str, Any]) -> None:
+        if self._value(cleaned, "slug") in RESERVED_SLUGS or slugify(cleaned.get("name", "")) in RESERVED_SLUGS:
+            self.add_error("name", _now("Please choose another name; this one is needed for a page."))
+
+    def _check_sets(self, cleaned: dict[str, Any]) -> None:
+        is_set = self._value(cleaned, "unit") == Ladder.Unit.SET
+        if is_set and self._value(cleaned, "entrants") != Ladder.Entrants.BOTS:
+            text = _now("Duplicate sets are for bots: a person would see the same cards again. Choose one match.")
+            self.add_error("unit" if "unit" in self.fields else None, text)
+
+    def _check_schedule(self, cleaned: dict[str, Any]) -> None:
+        is_weekly = self._value(cleaned, "schedule") == Ladder.Schedule.WEEKLY
+        if is_weekly and not cleaned.get("times") and "times" not in self.errors:
+            self.add_error("times", _now("Say at which times of the week rounds are held, such as “Mon 20:00”."))
+
+    def _check_dates(self, cleaned: dict[str, Any]) -> None:
+        opens, shuts, starts, ends = (cleaned.get(name) for name in DATES)
+        self._check_order("registration_until", opens, shuts, _now("Registration would end before it opens."))
+        self._check_order("ends_at", starts, ends, _now("The ladder would end before its first round."))
+        self._check_order("ends_at", opens, ends, _now("The ladder would end before registration opens."))
+        if ends is not None and "ends_at" in self.changed_data and ends <= timezone.now():
+            self.add_error("ends_at", _now("That has passed already; to end it now, freeze it on its own page."))
+        if cleaned.get("renews_days") and ends is None and "ends_at" not in self.errors:
+            self.add_error("renews_days", _now("A season follows only where this one ends: say when."))
+
+    def _check_order(self, name: str, first: datetime | None, then: datetime | None, text: str) -> None:
+        if first is not None and then is not None and then <= first:
+            self.add_error(name, text)
+
+
+GROUPS = (
+    (_("The ladder"), ("name", "about")),
+    (
+        _("What is played, and by whom"),
+        ("entrants", "seats", "rules", "unit", "entries_per_owner", "max_pending", "has_showcase"),
+    ),
+    (_("Clocks"), ("move_s", "bank_s", "person_move_s", "person_bank_s")),
+    (_("When"), (*DATES, "schedule", "round_s", "times", "time_zone")),
+    (_("Seasons"), ("renews_days", "carry")),
+    (_("What it counts"), ("ranked_by", *REPLAYED_WITH)),
+)
+
+
+class ReasonForm(forms.Form):
+    """Why something is done to a ladder; everybody can read it."""
+
+    reason = forms.CharField(
+        label=_("Why"), max_length=REASON_MAX, widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=_("Everybody can read it in the ladder's history."),
+    )  # fmt: skip
+
+
+class KForm(forms.Form):
+    """Other K for a ladder."""
+
+    k_new = forms.FloatField(label=LABELS["k_new"], min_value=K_MIN, max_value=K_MAX)
+    k_settled = forms.FloatField(label=LABELS["k_settled"], min_value=K_MIN, max_value=K_MAX)
+    settled_after = forms.IntegerField(label=LABELS["settled_after"], min_value=0, max_value=SETTLED_MAX)
+
+
+class DecisionForm(forms.ModelForm[Flag]):
+    """What a person decides of something that looked odd."""
+
+    class Meta:
+        model = Flag
+        fields = ("decision",)
+        labels = {"decision": _("What you decided, and why")}
+        widgets = {"decision": forms.Textarea(attrs={"rows": 2})}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["decision"].required = True

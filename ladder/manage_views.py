@@ -1,0 +1,307 @@
+"""The pages of those who run a ladder: create it, set it, move it on, judge it, and decide what looked odd.
+
+Operators run every ladder, owners their own; who has the right may create one. What was done stands on a page that
+everybody can read.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from games.models import Match
+from ladder import judging, seasons
+from ladder.forms import DecisionForm, KForm, LadderForm, ReasonForm
+from ladder.judging import ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
+from ladder.models import Entry, Flag, Ladder, LadderEvent
+from ladder.schedule import next_due
+from ladder.scheduling import NotHeld, try_round
+from ladder.seasons import NotMoved
+
+EVENTS = 50
+ENTRIES = 100
+FLAGS = 50
+MOVED = 100
+
+MOVES: dict[str, Callable[..., None]] = {
+    "open": seasons.open_registration,
+    "start": seasons.start,
+    "freeze": seasons.freeze,
+}
+
+
+def _own_ladder(request: HttpRequest, slug: str) -> Ladder:
+    """Return the ladder if the reader runs it. Http404 if there is none, PermissionDenied if it is another's."""
+    ladder = get_object_or_404(Ladder.objects.select_related("owner"), slug=slug)
+    if not may_run(request.user, ladder):
+        raise PermissionDenied("expected an operator, or the ladder's owner")
+    return ladder
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """Create a ladder of the reader's own; it is announced, and runs once its owner has it started."""
+    if not request.user.has_perm("ladder.add_ladder"):
+        raise PermissionDenied("expected somebody who may create ladders")
+    form = LadderForm(request.POST or None, instance=Ladder(owner=request.user, state=Ladder.State.ANNOUNCED))
+    if request.method == "POST" and form.is_valid() and (ladder := _store_new(form)):
+        messages.success(request, _("%(ladder)s is announced. Open it or start it below.") % {"ladder": ladder})
+        return redirect("ladder_manage", ladder.slug)
+    return render(request, "ladder/ladder_new.html", {"form": form})
+
+
+def _store_new(form: LadderForm) -> Ladder | None:
+    """Store a new ladder under a slug that is free; None, and an error in the form, if its name was taken meanwhile."""
+    ladder: Ladder = form.save(commit=False)
+    wanted = slugify(ladder.name)[:50] or "ladder"
+    is_taken = Ladder.objects.filter(slug=wanted).exists()
+    ladder.slug = f"{wanted}-{secrets.token_hex(3)}" if is_taken or wanted == "ladder" else wanted
+    try:
+        with transaction.atomic():
+            ladder.save()
+            LadderEvent.objects.create(ladder=ladder, by=ladder.owner, what="created")
+    except IntegrityError:
+        form.add_error("name", _("A ladder of this name was created just now. Please choose another name."))
+        return None
+    return ladder
+
+
+@login_required
+@never_cache
+@require_safe
+def manage(request: HttpRequest, slug: str) -> HttpResponse:
+    """What its organiser can do with a ladder: its state, its entries, what looks odd."""
+    ladder = _own_ladder(request, slug)
+    entries = ladder.entries.select_related("bot__owner", "user").order_by("state", "-rating", "pk")
+    context = {
+        "ladder": ladder,
+        "moves": _possible_moves(ladder),
+        "reason_form": ReasonForm(),
+        "page": Paginator(entries, ENTRIES).get_page(request.GET.get("page")),
+        "flags": list(_flags(ladder).filter(is_open=True)[:FLAGS]),
+        "can_judge": judging.may_judge(request.user, ladder),
+        "is_disqualified": Entry.State.DISQUALIFIED,
+    }
+    return render(request, "ladder/manage.html", context)
+
+
+def _flags(ladder: Ladder) -> Any:
+    return ladder.flags.select_related("entry__bot", "entry__user", "other__bot", "other__user").order_by("-seen_at")
+
+
+def _possible_moves(ladder: Ladder) -> list[tuple[str, str, str]]:
+    """Return the moves that the ladder can make now: name, button, and what it means."""
+    state = Ladder.State
+    moves = {
+        "open": (state.ANNOUNCED,),
+        "start": (state.ANNOUNCED, state.OPEN),
+        "freeze": (state.ANNOUNCED, state.OPEN, state.RUNNING),
+    }
+    words = {
+        "open": (_("Open registration"), _("Entries can be made; no rounds are held yet.")),
+        "start": (_("Start it"), _("Rounds are held from now on.")),
+        "freeze": (_("Freeze it"), _("No more rounds. What is being played ends, and then the standings are final.")),
+    }
+    return [(name, *words[name]) for name, before in moves.items() if ladder.state in before]
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def settings(request: HttpRequest, slug: str) -> HttpResponse:
+    """Change a ladder's settings; those under which its history was played stay."""
+    ladder = _own_ladder(request, slug)
+    if ladder.state in (Ladder.State.FROZEN, Ladder.State.CLOSED):
+        messages.error(request, _("%(ladder)s has ended; its settings stay.") % {"ladder": ladder})
+        return redirect("ladder_manage", ladder.slug)
+    form = LadderForm(request.POST or None, instance=ladder)
+    if request.method == "POST" and form.is_valid():
+        _store(form, request.user)
+        messages.success(request, _("The settings are stored."))
+        return redirect("ladder_manage", ladder.slug)
+    return render(request, "ladder/ladder_settings.html", {"ladder": ladder, "form": form})
+
+
+def _store(form: LadderForm, by: Any) -> None:
+    """Store changed settings, and which they are in the ladder's history."""
+    changed = [name for name in form.changed_data if name in form.fields]
+    if not changed:
+        return
+    with transaction.atomic():
+        ladder = form.save(commit=False)
+        if {"schedule", "round_s", "times", "time_zone"} & set(changed):
+            ladder.next_round_at = None if ladder.schedule == Ladder.Schedule.EVERY else _next_round(ladder)
+            changed_columns = [*changed, "next_round_at"]
+        else:
+            changed_columns = changed
+        # These columns alone: rounds and ratings go on meanwhile.
+        ladder.save(update_fields=changed_columns)
+        subject = ", ".join(str(form.fields[name].label) for name in changed)
+        LadderEvent.objects.create(
+            ladder=ladder, by=by, what="changed", subject=subject[:120], effect=_values(ladder, changed)
+        )
+
+
+def _values(ladder: Ladder, names: list[str]) -> dict[str, Any]:
+    return {name: str(getattr(ladder, name)) for name in names}
+
+
+def _next_round(ladder: Ladder) -> Any:
+    ladder.next_round_at = None
+    return next_due(ladder, timezone.now())
+
+
+@login_required
+@require_POST
+def move(request: HttpRequest, slug: str, to: str) -> HttpResponse:
+    """Open, start or freeze a ladder."""
+    ladder = _own_ladder(request, slug)
+    form = ReasonForm(request.POST)
+    form.fields["reason"].required = False
+    if not form.is_valid():
+        messages.error(request, " ".join(form.errors["reason"]))
+        return redirect("ladder_manage", ladder.slug)
+    try:
+        MOVES[to](ladder, by=request.user, reason=form.cleaned_data["reason"])
+    except NotMoved as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(
+            request, _("%(ladder)s is %(state)s now.") % {"ladder": ladder, "state": ladder.get_state_display()}
+        )
+    return redirect("ladder_manage", ladder.slug)
+
+
+@login_required
+@require_POST
+def hold(request: HttpRequest, slug: str) -> HttpResponse:
+    """Hold a round now, due or not."""
+    ladder = _own_ladder(request, slug)
+    try:
+        held = try_round(ladder.pk)
+    except NotHeld as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, _("Round %(number)d is held.") % {"number": held.number})
+    return redirect("ladder_manage", ladder.slug)
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def judge(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show what a deed would change, and do it once its reason is given."""
+    ladder = _own_ladder(request, slug)
+    asked = request.POST if request.method == "POST" else request.GET
+    form = ReasonForm(request.POST or None)
+    context: dict[str, Any] = {"ladder": ladder, "form": form, "asked": _kept(asked), "title": _title(asked)}
+    try:
+        deed = _deed(ladder, asked)
+        if deed is None:
+            return render(request, "ladder/judge_k.html", context | {"k_form": _k_form(ladder, asked)})
+        if request.method == "POST" and form.is_valid():
+            done = judging.apply(ladder, deed, request.user, form.cleaned_data["reason"])
+            text = _("Done: %(count)d ratings changed, by %(most).0f points at most.")
+            messages.success(request, text % {"count": done.changed, "most": done.largest})
+            return redirect("ladder_manage", ladder.slug)
+        verdict = judging.preview(ladder, deed)
+    except NotJudged as refusal:
+        messages.error(request, str(refusal))
+        return redirect("ladder_manage", ladder.slug)
+    context |= {"deed": deed, "verdict": verdict, "moved": verdict.moved[:MOVED], "more": len(verdict.moved) - MOVED}
+    return render(request, "ladder/judge.html", context)
+
+
+KEPT = ("deed", "entry", "match", "k_new", "k_settled", "settled_after")
+
+
+def _kept(asked: Mapping[str, Any]) -> dict[str, str]:
+    return {name: asked[name] for name in KEPT if asked.get(name)}
+
+
+def _title(asked: Mapping[str, Any]) -> str:
+    titles = {
+        "disqualify": _("Disqualify an entry"),
+        "reinstate": _("Reinstate an entry"),
+        "void": _("Void a match"),
+        "k": _("Change K"),
+    }
+    return titles.get(asked.get("deed", ""), "")
+
+
+def _deed(ladder: Ladder, asked: Mapping[str, Any]) -> Deed | None:
+    """Return what is asked for; None for a change of K whose figures are still to be given. Http404 for nothing."""
+    kind = asked.get("deed", "")
+    if kind in ("disqualify", "reinstate"):
+        pk = asked.get("entry", "")
+        entries = ladder.entries.select_related("bot", "user", "ladder")
+        entry = entries.filter(pk=int(pk)).first() if pk.isascii() and pk.isdigit() and len(pk) < 19 else None
+        if entry is None:
+            raise Http404("expected an entry of the ladder")
+        return Disqualify(entry) if kind == "disqualify" else Reinstate(entry)
+    if kind == "void":
+        code = asked.get("match", "").strip()
+        match = Match.objects.filter(code=code, paired__ladder=ladder).first()
+        if match is None:
+            raise NotJudged(_("There is no match “%(code)s” in %(ladder)s.") % {"code": code[:40], "ladder": ladder})
+        return VoidMatch(match)
+    if kind == "k":
+        form = _k_form(ladder, asked)
+        return ChangeK(**form.cleaned_data) if form.is_bound and form.is_valid() else None
+    raise Http404("expected a deed: disqualify, reinstate, void or k")
+
+
+def _k_form(ladder: Ladder, asked: Mapping[str, Any]) -> KForm:
+    if any(name in asked for name in ("k_new", "k_settled", "settled_after")):
+        return KForm(asked)
+    names = ("k_new", "k_settled", "settled_after")
+    return KForm(initial={name: getattr(ladder, name) for name in names})
+
+
+@require_safe
+def events(request: HttpRequest, slug: str) -> HttpResponse:
+    """What was done to the ladder, by whom and why. Everybody may read it."""
+    ladder = get_object_or_404(Ladder, slug=slug)
+    found = ladder.events.select_related("by")
+    page = Paginator(found, EVENTS).get_page(request.GET.get("page"))
+    return render(request, "ladder/events.html", {"ladder": ladder, "page": page})
+
+
+@login_required
+@require_POST
+def decide(request: HttpRequest, slug: str, flag: int) -> HttpResponse:
+    """Take down what a person decided of something that looked odd."""
+    ladder = _own_ladder(request, slug)
+    found = get_object_or_404(_flags(ladder), pk=flag)
+    form = DecisionForm(request.POST, instance=found)
+    if not form.is_valid():
+        messages.error(request, " ".join(form.errors["decision"]))
+        return redirect("ladder_manage", ladder.slug)
+    with transaction.atomic():
+        open_one = Flag.objects.filter(pk=found.pk, is_open=True)
+        if not open_one.update(is_open=False, decided_by=request.user, decision=form.cleaned_data["decision"]):
+            messages.error(request, _("Somebody decided that already."))
+            return redirect("ladder_manage", ladder.slug)
+        LadderEvent.objects.create(
+            # Everybody reads the history, and nobody is to be named for what only looked odd.
+            ladder=ladder,
+            by=request.user,
+            what="decided",
+            subject=str(found.get_kind_display())[:120],
+        )
+    messages.success(request, _("Taken down."))
+    return redirect("ladder_manage", ladder.slug)

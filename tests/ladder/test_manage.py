@@ -1,0 +1,228 @@
+"""The pages of those who run a ladder: who may, what is refused and why, and what a deed leaves behind."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.utils import timezone
+
+from ladder.forms import LadderForm
+from ladder.models import Entry, Flag, Ladder, LadderEvent
+from ladder.ratings import rate
+from soureh_site.accounts.models import User
+from tests.ladder.rows import end, make_entries, make_ladder, make_pairing, make_user
+
+pytestmark = pytest.mark.django_db
+
+State = Ladder.State
+
+
+@pytest.fixture
+def ada() -> User:
+    """An organiser: she may create ladders."""
+    user = make_user("ada")
+    user.user_permissions.add(Permission.objects.get(codename="add_ladder"))
+    return user
+
+
+@pytest.fixture
+def client(ada: User) -> Client:
+    client = Client()
+    client.force_login(ada)
+    return client
+
+
+def settings(**changes: object) -> dict[str, object]:
+    """Return what the form sends for a sound ladder, with some fields otherwise."""
+    sound: dict[str, object] = {
+        "name": "Spring cup", "about": "", "entrants": "bots", "seats": 4, "rules": '{"preset": "classic"}',
+        "unit": "set", "ranked_by": "fit", "entries_per_owner": 2, "max_pending": 1, "has_showcase": "on", "move_s": 1,
+        "bank_s": 20, "person_move_s": 60, "person_bank_s": 300, "schedule": "every", "round_s": 60, "times": "",
+        "time_zone": "UTC", "carry": 0.5, "initial_rating": 1500, "k_new": 40, "k_settled": 20, "settled_after": 30,
+        "daily_cap": 100,
+    }  # fmt: skip
+    return {**sound, **changes}
+
+
+def local(moment) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M")
+
+
+def test_an_organiser_creates_a_ladder_which_is_announced(client, ada):
+    answer = client.post("/ladders/new/", settings())
+    ladder = Ladder.objects.get()
+    assert answer.headers["Location"] == f"/ladders/{ladder.slug}/manage/"
+    assert (ladder.slug, ladder.owner, ladder.state, ladder.unit) == ("spring-cup", ada, State.ANNOUNCED, "set")
+    assert ladder.rules["preset"] == "classic"
+    assert [(event.what, event.by) for event in ladder.events.all()] == [("created", ada)]
+    assert client.get(f"/ladders/{ladder.slug}/manage/").status_code == 200
+
+
+NOW = timezone.now()
+REFUSED = [
+    pytest.param({"unit": "set", "entrants": "both"}, "Duplicate sets are for bots", id="set-of-people"),
+    pytest.param({"schedule": "weekly"}, "Say at which times of the week", id="weekly-without-times"),
+    pytest.param({"times": "Mon 25:00", "schedule": "weekly"}, "is no time of the week", id="hour-25"),
+    pytest.param({"times": "Someday 20:00"}, "is no time of the week", id="no-day"),
+    pytest.param({"time_zone": "Mars/Olympus"}, "Mars/Olympus", id="no-zone"),
+    pytest.param(
+        {"starts_at": local(NOW + timedelta(days=2)), "ends_at": local(NOW + timedelta(days=1))},
+        "end before its first round",
+        id="ends-before-it-starts",
+    ),
+    pytest.param(
+        {"registration_from": local(NOW + timedelta(days=2)), "registration_until": local(NOW + timedelta(days=1))},
+        "Registration would end before it opens",
+        id="registration-ends-first",
+    ),
+    pytest.param({"ends_at": local(NOW - timedelta(days=1))}, "That has passed already", id="ended"),
+    pytest.param({"renews_days": 30}, "only where this one ends", id="next-season-of-no-end"),
+    pytest.param({"seats": 5}, "less than or equal to 4", id="five-seats"),
+    pytest.param({"k_new": 500}, "less than or equal to 200", id="k"),
+    pytest.param({"carry": 2}, "less than or equal to 1", id="carry"),
+    pytest.param({"round_s": 1}, "greater than or equal to 5", id="round-every-second"),
+    pytest.param({"rules": '{"preset": "poker"}'}, "expected classic or common or inventor", id="preset"),
+    pytest.param({"rules": "{"}, "This is not JSON", id="rules-are-no-json"),
+    pytest.param({"move_s": "nan"}, "Enter a number", id="nan"),
+    pytest.param({"name": "New"}, "choose another name", id="name-of-a-page"),
+    pytest.param({"name": ""}, "This field is required", id="no-name"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), REFUSED)
+def test_a_wrong_setting_is_refused_with_a_sentence_and_nothing_is_lost(client, changes, said):
+    page = client.post("/ladders/new/", settings(about="What I had typed", **changes))
+    text = page.content.decode()
+    assert page.status_code == 200 and said in text
+    assert "What I had typed" in text
+    assert not Ladder.objects.exists()
+
+
+def test_times_of_the_week_are_read_and_shown_again():
+    form = LadderForm(settings(schedule="weekly", times="sat 15:30, Mon 9:05,Mon 9:05", time_zone="Europe/Berlin"))
+    assert form.is_valid(), form.errors
+    assert form.cleaned_data["times"] == [[0, "09:05"], [5, "15:30"]]
+    assert LadderForm(instance=form.save(commit=False))["times"].value() == "Mon 09:05, Sat 15:30"
+
+
+def test_who_may_not_create_or_run_a_ladder_is_refused(client, ada):
+    stranger = Client()
+    assert stranger.get("/ladders/new/").status_code == 302
+    stranger.force_login(make_user())
+    ladder = make_ladder(owner=ada)
+    assert stranger.get("/ladders/new/").status_code == 403
+    for page in ("manage", "settings", "judge"):
+        assert stranger.get(f"/ladders/{ladder.slug}/{page}/").status_code == 403
+    for page in ("move/freeze", "hold"):
+        assert stranger.post(f"/ladders/{ladder.slug}/{page}/").status_code == 403
+    assert "/manage/" not in stranger.get(f"/ladders/{ladder.slug}/").content.decode()
+    assert "/manage/" in client.get(f"/ladders/{ladder.slug}/").content.decode()
+    assert Ladder.objects.get().state == State.RUNNING
+
+
+def test_a_ladder_is_opened_started_and_frozen(client, ada):
+    ladder = make_ladder(owner=ada, state=State.ANNOUNCED)
+    for move, state in (("open", State.OPEN), ("start", State.RUNNING), ("freeze", State.FROZEN)):
+        client.post(f"/ladders/{ladder.slug}/move/{move}/", {"reason": "because"})
+        assert Ladder.objects.get().state == state
+    page = client.post(f"/ladders/{ladder.slug}/move/start/", follow=True).content.decode()
+    assert "Nothing was changed" in page and Ladder.objects.get().state == State.FROZEN
+    history = client.get(f"/ladders/{ladder.slug}/history/").content.decode()
+    assert history.count("because") == 3 and "/people/ada/" in history
+
+
+def test_settings_change_those_columns_alone_and_the_history_says_which(client, ada):
+    ladder = make_ladder(owner=ada, unit="match", seats=2)
+    sent = settings(name=ladder.name, unit="match", seats=2, round_s=90)
+    Ladder.objects.filter(pk=ladder.pk).update(rounds=0)
+    page = client.get(f"/ladders/{ladder.slug}/settings/")
+    assert page.status_code == 200
+    client.post(f"/ladders/{ladder.slug}/settings/", sent)
+    ladder.refresh_from_db()
+    assert (ladder.round_s, ladder.state) == (90, State.RUNNING)
+    event = LadderEvent.objects.get(what="changed")
+    assert "Seconds between rounds" in event.subject and event.effect["round_s"] == "90"
+
+
+def test_what_the_history_was_played_under_stays(client, ada):
+    ladder = make_ladder(owner=ada, seats=2, rounds=1)
+    client.post(f"/ladders/{ladder.slug}/settings/", settings(name=ladder.name, seats=4, k_new=100))
+    ladder.refresh_from_db()
+    assert (ladder.seats, ladder.k_new, ladder.unit) == (2, 40.0, "match")
+
+
+def played(ada: User) -> tuple[Ladder, list[Entry]]:
+    ladder = make_ladder(owner=ada)
+    entries = make_entries(ladder, 3)
+    for pair in ((0, 1), (1, 2), (0, 2)):
+        pairing, match = make_pairing(ladder, [entries[i] for i in pair])
+        end(match, [1, 2])
+        rate(pairing.pk)
+    return ladder, entries
+
+
+def test_a_disqualification_is_shown_first_and_done_with_a_reason(client, ada):
+    ladder, entries = played(ada)
+    before = list(ladder.entries.order_by("pk").values_list("rating", flat=True))
+    address = f"/ladders/{ladder.slug}/judge/"
+    page = client.get(address, {"deed": "disqualify", "entry": entries[0].pk}).content.decode()
+    assert "ratings would change" in page
+    assert list(ladder.entries.order_by("pk").values_list("rating", flat=True)) == before
+    sent = {"deed": "disqualify", "entry": entries[0].pk}
+    assert "This field is required" in client.post(address, sent).content.decode()
+    assert Entry.objects.get(pk=entries[0].pk).state == "active"
+    client.post(address, sent | {"reason": "two accounts"})
+    assert Entry.objects.get(pk=entries[0].pk).state == "disqualified"
+    event = LadderEvent.objects.get(what="disqualified")
+    assert (event.by, event.reason) == (ada, "two accounts")
+    client.post(address, {"deed": "reinstate", "entry": entries[0].pk, "reason": "a mistake"})
+    assert list(ladder.entries.order_by("pk").values_list("rating", flat=True)) == before
+
+
+def test_a_match_is_voided_and_k_changed(client, ada):
+    ladder, _entries = played(ada)
+    address = f"/ladders/{ladder.slug}/judge/"
+    code = ladder.paired_matches.first().match.code
+    client.post(address, {"deed": "void", "match": code, "reason": "cards were seen"})
+    assert ladder.pairings.filter(state="unrated", why_unrated="void").count() == 1
+    assert 'name="k_new"' in client.get(address, {"deed": "k"}).content.decode()
+    asked = {"deed": "k", "k_new": 30, "k_settled": 10, "settled_after": 5}
+    assert "would change" in client.get(address, asked).content.decode()
+    client.post(address, asked | {"reason": "calmer"})
+    ladder.refresh_from_db()
+    assert (ladder.k_new, ladder.replays) == (30.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        pytest.param({}, 404, id="nothing"),
+        pytest.param({"deed": "flog"}, 404, id="unknown"),
+        pytest.param({"deed": "disqualify", "entry": "x"}, 404, id="no-entry"),
+        pytest.param({"deed": "disqualify", "entry": "9" * 30}, 404, id="large"),
+        pytest.param({"deed": "void", "match": "nothing"}, 302, id="no-match"),
+        pytest.param({"deed": "k", "k_new": "many"}, 200, id="k-is-no-number"),
+    ],
+)
+def test_what_is_no_deed_is_refused(client, ada, asked, status):
+    ladder, _ = played(ada)
+    assert client.get(f"/ladders/{ladder.slug}/judge/", asked).status_code == status
+    assert not LadderEvent.objects.exists()
+
+
+def test_a_report_is_decided_once(client, ada):
+    ladder, entries = played(ada)
+    flag = Flag.objects.create(
+        ladder=ladder, kind="losses", entry=entries[0], other=entries[1], evidence={"z": 4.2}, seen_at=timezone.now()
+    )
+    assert "4.2" in client.get(f"/ladders/{ladder.slug}/manage/").content.decode()
+    address = f"/ladders/{ladder.slug}/flags/{flag.pk}/"
+    client.post(address, {"decision": ""})
+    assert Flag.objects.get().is_open
+    client.post(address, {"decision": "two friends at practice"})
+    client.post(address, {"decision": "again"})
+    flag.refresh_from_db()
+    assert (flag.is_open, flag.decided_by, flag.decision) == (False, ada, "two friends at practice")
+    history = client.get(f"/ladders/{ladder.slug}/history/").content.decode()
+    assert entries[0].name not in history and "practice" not in history
