@@ -16,7 +16,7 @@ from typing import Any
 
 from bots.faults import FAULT_KINDS, FLOOD, SHOWN, BotFault, Log, flood_fault, protocol_fault, single_line
 from bots.lines import encode, parse_object
-from bots.sandbox import launcher
+from bots.sandbox import launcher, spares
 from bots.sandbox.boot import EXIT_MEMORY
 from bots.sandbox.ending import Ending, signal_name
 from bots.sandbox.errors import SandboxError
@@ -128,7 +128,7 @@ class BotProcess:
             # A bot dies with the thread that started it.
             raise RuntimeError("expected to be called from the main thread")
         self._is_started = True
-        self._starting = launcher.Start(self._files, limits=self.limits, mode=require())
+        self._starting = spares.begin(self._files, limits=self.limits, mode=require())
 
     def start(self, hello: Mapping[str, Any]) -> None:
         """Start the bot, greet it and await its `{"type":"ready"}`.

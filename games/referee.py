@@ -459,6 +459,11 @@ def bot_files(sources: Mapping[str, bytes], sha256: str) -> dict[str, bytes]:
     return {KIT.name: _kit(), **files}
 
 
+def kit_files() -> dict[str, bytes]:
+    """Return what lies in /bot beside a bot of one file: our kit, as source and compiled."""
+    return _with_bytecode({KIT.name: _kit()})
+
+
 def _with_bytecode(files: dict[str, bytes]) -> dict[str, bytes]:
     """Spare a bot the compilation of our kit, which is a fifth of its start; one of its own it compiles itself."""
     if files.get(KIT.name) != _kit():

@@ -1,7 +1,7 @@
-"""Keep the bots at people's tables between their turns, so that an answer need not wait for a bot to start.
+"""Keep what a worker has started, so that nobody waits for a start: bots at people's tables, jails for bots to come.
 
-They are stopped meanwhile (SIGSTOP): they think, and take processor time, only when it is their turn. A bot that has
-gone, or whose table went on otherwise, is started again and given the hand so far. No Django.
+Between their turns those bots are stopped (SIGSTOP): they think, and take processor time, only when it is their turn.
+A bot that has gone, or whose table went on otherwise, is started again and given the hand so far. No Django.
 """
 
 import logging
@@ -13,13 +13,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from bots.process import SandboxError
-from games.referee import Job, Match
+from bots.sandbox import require
+from bots.sandbox.spares import spares
+from games.referee import Job, Match, kit_files
 
 logger = logging.getLogger(__name__)
 
 # Together they hold what `docs/operations.md` says that a worker of `answers` needs.
 BOTS_MOST = 8
 IDLE_S = 300.0
+# As many as a match has seats at most.
+SPARES = 4
 
 
 class WarmTables:
@@ -128,3 +132,8 @@ class WarmTables:
 
 
 warm_tables = WarmTables()
+
+
+def start_ahead() -> None:
+    """Have jails wait for the bots of the next match, and wait until they do: between matches, when no bot thinks."""
+    spares.fill(SPARES, files=kit_files(), mode=require())

@@ -73,9 +73,10 @@ def report(name: str, *args: Any) -> None:
 @app.task(name="sandbox.play_match", bind=True)
 def play_match(self: Any, job: dict[str, Any]) -> None:
     """Play a match between bots to its end and report it."""
-    from games import sandbox_tasks
+    from games import sandbox_tasks, warm
 
     sandbox_tasks.play(job, store(), report, worker=self.request.hostname)
+    warm.start_ahead()
 
 
 @app.task(name="sandbox.table_move")
@@ -89,9 +90,10 @@ def table_move(job: dict[str, Any]) -> None:
 @app.task(name="sandbox.bot_answers")
 def bot_answers(job: dict[str, Any]) -> None:
     """Let the bots at a person's table answer until the person is to move, and report it."""
-    from games import sandbox_tasks
+    from games import sandbox_tasks, warm
 
     sandbox_tasks.answers(job, store(), report)
+    warm.start_ahead()
 
 
 @setup_logging.connect
@@ -142,10 +144,12 @@ def _settle(**_: Any) -> None:
 
 @worker_process_shutdown.connect
 def _let_bots_go(**_: Any) -> None:
-    """Stop the bots that wait at people's tables."""
+    """Stop the bots that wait at people's tables, and the jails that wait for bots."""
+    from bots.sandbox.spares import spares
     from games.warm import warm_tables
 
     warm_tables.close()
+    spares.close()
 
 
 def _first_core() -> int:

@@ -1,8 +1,9 @@
 """Lock the door from the inside, then run the bot. Runs in the sandbox, before the bot's first line.
 
 The order matters: limits -> no_new_privs -> uid (mode B) -> Landlock -> seccomp -> bot. Called by
-the launcher as `boot.py ORDERS_FD MARK_FD [PATH...]`, with what of the interpreter and the packages
-may be read beside /usr and /bot. The orders are one line `uid memory cpu_s threads` (uid `-` in
+the launcher as `boot.py ORDERS_FD MARK_FD MODULES [PATH...]`, with what of the standard library is to be
+imported before the orders come, separated by commas, and what of the interpreter and the packages may be
+read beside /usr and /bot. The orders are one line `uid memory cpu_s threads` (uid `-` in
 mode A, memory in bytes), then the seccomp filter as raw BPF. On the mark it writes `.`
 when it waits for its orders and `k` when every lock holds; without that, whatever happens is the
 platform's failure and not the bot's.
@@ -119,7 +120,9 @@ def restrict_calls(instructions: bytes) -> None:
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program))
 
 
-def lock(orders_fd: int, mark_fd: int, readable: list[str]) -> None:
+def lock(orders_fd: int, mark_fd: int, modules: str, readable: list[str]) -> None:
+    for name in filter(None, modules.split(",")):
+        __import__(name)
     os.write(mark_fd, b".")
     uid, (memory, cpu_s, threads), instructions = read_orders(orders_fd, mark_fd)
     set_limits(memory, cpu_s, threads)
@@ -178,5 +181,5 @@ def run_bot() -> None:
 
 
 if __name__ == "__main__":
-    lock(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    lock(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:])
     run_bot()

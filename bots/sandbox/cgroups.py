@@ -118,7 +118,7 @@ class Cgroups:
             OSError: the kernel refused it.
         """
         pid = os.getpid()
-        cgroup = BotCgroup(self.base / f"soureh-bot-{pid}-{_started(pid)}-{next(self._numbers)}")
+        cgroup = BotCgroup(self.base / f"soureh-bot-{pid}-{started(pid)}-{next(self._numbers)}")
         cgroup.path.mkdir()
         try:
             for name, value in self._limits(limits):
@@ -144,7 +144,7 @@ class Cgroups:
         removed = 0
         for path in self.base.iterdir():
             name = BOT.fullmatch(path.name)
-            if name is None or _started(int(name[1])) == int(name[2]):
+            if name is None or started(int(name[1])) == int(name[2]):
                 continue
             left = BotCgroup(path)
             left.kill()
@@ -256,7 +256,7 @@ def _is_marked(base: Path) -> bool:
     return False
 
 
-def _started(pid: int) -> int | None:
+def started(pid: int) -> int | None:
     """Return when a process started, in ticks since the boot; None if it is gone."""
     try:
         stat = (PROC / str(pid) / "stat").read_bytes()

@@ -154,9 +154,16 @@ class Start:
     Several that are begun before the first is finished share the waiting, most of which is the kernel's.
     """
 
-    def __init__(self, files: Mapping[str, bytes], *, limits: Limits, mode: str) -> None:
-        """Begin it. Raises SandboxError as `launch` does."""
-        self._limits, self._mode = limits, mode
+    def __init__(
+        self, files: Mapping[str, bytes | Path], *, limits: Limits | None, mode: str, modules: str = ""
+    ) -> None:
+        """Begin it. Raises SandboxError as `launch` does.
+
+        Of the host's files it is given those that `files` has a path for. `modules` of the standard library
+        (separated by commas) are imported before its orders are awaited.
+        """
+        self._limits, self._mode, self._modules = limits, mode, modules
+        self._is_up = False
         self._program = filter_program()
         # Before anything is started: what runs beside this process would keep it from moving away.
         self._cgroups = own_cgroups().cgroups
@@ -195,14 +202,20 @@ class Start:
             if self._cgroup is not None:
                 self._cgroup.remove()
 
-    def _spawn(self, files: Mapping[str, bytes]) -> subprocess.Popen[bytes]:
+    def _await_up(self) -> None:
+        """Wait until the boot script waits for its orders. Raises SandboxError."""
+        if not self._is_up:
+            _await_mark(self._process, self._mark, b".", time.monotonic() + BOOT_S)
+            self._is_up = True
+
+    def _spawn(self, files: Mapping[str, bytes | Path]) -> subprocess.Popen[bytes]:
         fds, bot = self._fds, runtime()
         orders, self._orders_end = fds.pipe()
         self._mark, mark_end = fds.pipe()
         self._report, report_end = fds.pipe()
         argv = [bwrap_path(), *MODES[self._mode], *COMMON, "--json-status-fd", str(report_end)]
         argv += [*_tree(files, fds, bot), "--", bot.python, "-I", "-S", "-B", "-X", "utf8"]
-        argv += ["/boot.py", str(orders), str(mark_end), *_landlocked(bot)]
+        argv += ["/boot.py", str(orders), str(mark_end), self._modules, *_landlocked(bot)]
         # bwrap gets the reading end of its report too: were it to die of a closed pipe just after
         # a worker that was killed, its child would wait for it for ever.
         theirs = [orders, mark_end, report_end, *fds.memory]
@@ -213,20 +226,22 @@ class Start:
 
     def _bring_up(self) -> Jail:
         """Open the jail's pidfd while the boot script still waits for its orders, then give them."""
-        process, mode = self._process, self._mode
+        process, mode, limits = self._process, self._mode, self._limits
+        if limits is None:
+            raise RuntimeError("a jail wants limits")
         deadline = time.monotonic() + BOOT_S
         if self._cgroups:
-            self._cgroup = self._cgroups.add(self._limits)
+            self._cgroup = self._cgroups.add(limits)
         first = _first_process(process, self._report, deadline)
         jail = self._jail = Jail(process, first, self._fds.give_away(self._report), self._cgroup)
         if self._cgroup:
             self._cgroup.take(first)
-        _await_mark(process, self._mark, b".", deadline)
+        self._await_up()
         if mode == "B":
             jail.note_bot(_only_child(first))
             if self._cgroup and not self._cgroup.holds(jail.pid):
                 self._cgroup.take(jail.pid)
-        os.write(self._orders_end, _orders(first, mode, self._limits) + self._program)
+        os.write(self._orders_end, _orders(first, mode, limits) + self._program)
         self._fds.close(self._orders_end)
         _await_mark(process, self._mark, b"k", deadline)
         return jail
@@ -308,7 +323,7 @@ def _abandon(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _tree(files: Mapping[str, bytes], fds: "_Descriptors", bot: Runtime) -> Iterator[str]:
+def _tree(files: Mapping[str, bytes | Path], fds: "_Descriptors", bot: Runtime) -> Iterator[str]:
     """Yield the options that make the bot's whole world: read-only, /usr in part, no /proc, two devices."""
     # What bwrap makes unasked is for its owner alone, whom the bot is not in mode B.
     parents = {str(folder) for path in (bot.python, *bot.folders) for folder in Path(path).parents if folder.name}
@@ -331,7 +346,10 @@ def _tree(files: Mapping[str, bytes], fds: "_Descriptors", bot: Runtime) -> Iter
     for folder in sorted({"/bot", *(f"/bot/{folder}" for name in files for folder in _folders(name))}):
         yield from ("--perms", "0555", "--dir", folder)
     for name, content in files.items():
-        yield from ("--perms", "0444", "--ro-bind-data", str(fds.file(content)), f"/bot/{name}")
+        if isinstance(content, Path):
+            yield from ("--ro-bind", str(content), f"/bot/{name}")
+        else:
+            yield from ("--perms", "0444", "--ro-bind-data", str(fds.file(content)), f"/bot/{name}")
     yield from ("--remount-ro", "/", "--chdir", "/bot")
 
 

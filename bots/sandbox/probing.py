@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import late_file
 from .cgroups import own_cgroups
 from .errors import SandboxError
 from .launcher import bwrap_path, launch
@@ -77,6 +78,7 @@ def probe() -> ProbeReport:
     What workers that were killed have left behind is ended first.
     """
     end_leftovers()
+    late_file.sweep()
     cgroups = own_cgroups()
     try:
         runtime()

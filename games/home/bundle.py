@@ -38,6 +38,7 @@ ELSEWHERE = {
     f"{LIB}/bots/sandbox/launcher.py": "games/home/stand_ins/launcher.py",
     f"{LIB}/bots/sandbox/probing.py": "games/home/stand_ins/probing.py",
     f"{LIB}/bots/sandbox/run.py": "games/home/stand_ins/run.py",
+    f"{LIB}/bots/sandbox/spares.py": "games/home/stand_ins/spares.py",
 }
 # The documents link to each other as they lie in the tree.
 LINKS = {"docs/bots.md": (b"../games/engine/README.md", b"engine.md")}
