@@ -101,9 +101,10 @@ class Suite:
         on_database = ("pytest", "-m", "not browser", "--database=only")
         if postgres:
             yield Part("PostgreSQL", on_database, {"DATABASE_URL": postgres})
-        yield Part("SQLite", on_database)
+        # The migrations are gone through on PostgreSQL, and on SQLite by every site that is started.
+        yield Part("SQLite", (*on_database, "--no-migrations"))
         if chromium():
-            yield Part("browser", ("pytest", "-m", "browser"))
+            yield Part("browser", ("pytest", "-m", "browser", "--no-migrations"))
         else:
             self.left_out.append("Chromium")
         yield Part("jail", ("pytest", *JAILED))
