@@ -314,6 +314,7 @@ class PairingViewSet(viewsets.ReadOnlyModelViewSet[Pairing]):
     serializer_class = PairingSerializer
     pagination_class = Pages
     filterset_class = PairingFilter
+    lookup_url_kwarg = "pairing"
     lookup_value_regex = "[0-9]{1,18}"
 
     def get_queryset(self) -> QuerySet[Pairing]:

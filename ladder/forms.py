@@ -133,6 +133,9 @@ class LadderForm(forms.ModelForm[Ladder]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if self.instance.pk is None and "unit" not in (kwargs.get("initial") or {}):
+            # A new ladder is for bots unless somebody says otherwise, and bots may be dealt the same cards again.
+            self.initial["unit"] = Ladder.Unit.SET
         for name, field in self.fields.items():
             field.label = LABELS.get(name, field.label)
             field.help_text = field.help_text or HELP.get(name, "")

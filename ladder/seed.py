@@ -37,7 +37,14 @@ def seed_ladders() -> None:
     for slug, name, seats, about in LADDERS:
         ladder, is_new = Ladder.objects.get_or_create(
             slug=slug,
-            defaults={"name": name, "about": about, "rules": rules, "seats": seats, "round_s": settings.ROUND_S},
+            defaults={
+                "name": name,
+                "about": about,
+                "rules": rules,
+                "seats": seats,
+                "round_s": settings.ROUND_S,
+                "unit": Ladder.Unit.SET,
+            },
         )
         entered = Entry.objects.filter(ladder=ladder).values("bot")
         missing = Bot.objects.filter(owner=None).exclude(pk__in=entered)

@@ -15,7 +15,7 @@ from games.matches import create_match
 from ladder.models import Entry
 from soureh_site.bodies import MAX_BYTES
 from tests.addresses import addresses
-from tests.ladder.rows import CLASSIC, make_entries, make_ladder
+from tests.ladder.rows import CLASSIC, make_entries, make_ladder, make_pairing
 from tests.people import person
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +72,7 @@ def fill() -> dict[str, list[Any]]:
     table = create_match(kind="table", rules=CLASSIC, entrants=[{"user": ada}, {"user": person("ben")}])
     ladder = make_ladder(name="Hostile")
     [entry] = make_entries(ladder, 1, owner=ada)
+    pairing, _match = make_pairing(ladder, [entry, *make_entries(ladder, 1)])
     return {
         "code": [table.code],
         "slug": [ladder.slug, entry.bot.slug],
@@ -80,8 +81,11 @@ def fill() -> dict[str, list[Any]]:
         "seat": [0],
         "username": ["ada", "%00"],
         "pk": [entry.pk],
+        "pairing": [pairing.pk],
         "id": [ada.pk],
         "change": ["pause"],
+        "to": ["open"],
+        "flag": [1],
         "object_id": [table.pk],
         "content_type_id": [1],
         "app_label": ["games"],

@@ -21,7 +21,7 @@ from ladder.models import Entry, Ladder
 from ladder.ratings import rate
 from tests.addresses import addresses
 from tests.ladder.play import finish_one
-from tests.ladder.rows import CLASSIC, make_bot, make_entries, make_history, make_ladder, make_pairing
+from tests.ladder.rows import CLASSIC, make_bot, make_entries, make_history, make_ladder, make_pairing, make_set
 from tests.people import person, uploaded
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +57,10 @@ def every_address(ada: Any, ladder: Ladder) -> list[str]:
     Match.objects.filter(pk=shown.pk).update(is_showcase=True)
     assert finish_one(shown).state == "showing"
     Match.objects.filter(pk=playing.pk).update(state="playing", heard_at=timezone.now())
+    opened, sealed = (make_set(ladder, entries[:2]) for _ in range(2))
+    for match in (*opened[1], sealed[1][0]):
+        finish_one(match)
+    rate(opened[0].pk)
     table = Match.objects.create(kind="table", state="playing", awaits="person", seating="fixed", **RUNNING)
     table.players.create(entrant=0, seat=0, name="ada", user=ada)
     table.players.create(entrant=1, seat=1, name="careful", bot=entries[1].bot)
@@ -64,7 +68,7 @@ def every_address(ada: Any, ladder: Ladder) -> list[str]:
     trial = Match.objects.create(kind="trial", share=f"owner:{ada.pk}", **RUNNING)
     for entrant in (0, 1):
         trial.players.create(entrant=entrant, name="Trialled", bot=version.bot, version=version)
-    matches = (finished, shown, playing, waiting, table, trial)
+    matches = (finished, shown, playing, waiting, table, trial, opened[1][0], *sealed[1])
     return addresses(
         {
             "code": [match.code for match in matches],
@@ -74,8 +78,11 @@ def every_address(ada: Any, ladder: Ladder) -> list[str]:
             "seat": [0],
             "username": ["ada"],
             "pk": [mine.pk],
+            "pairing": [finished.paired.pairing_id, opened[0].pk, sealed[0].pk],
             "id": [ada.pk],
             "change": ["pause"],
+            "to": ["open"],
+            "flag": [1],
             "object_id": [ladder.pk, finished.pk],
             "content_type_id": [1],
             "app_label": ["games", "ladder"],

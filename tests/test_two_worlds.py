@@ -102,6 +102,8 @@ def house(worker_less_settings: None) -> House:
         "pairing": [shown.paired.pairing_id],
         "id": [people["owner"].pk],
         "change": ["pause"],
+        "to": ["open"],
+        "flag": [1],
         "object_id": [table.pk, shown.pk],
         "content_type_id": [1],
         "app_label": ["games"],

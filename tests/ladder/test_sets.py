@@ -109,8 +109,8 @@ def test_owner_sees_no_log_of_a_sealed_match_and_gets_no_reproducer(ladder):
     assert by_ada.get(f"/api/v1/matches/{code}/debrief/").json()["code"] == "not_finished"
     for address in (
         f"/matches/{code}/record.json",
-        f"/matches/{code}/frames.json",
-        f"/matches/{code}/seats/0/reproducer/?decision=1",
+        f"/matches/{code}/replay.json",
+        f"/matches/{code}/seats/0/reproducer.zip?decision=1",
     ):
         assert by_ada.get(address).status_code == 404, address
     assert "SECRET" not in text(f"/bots/{entries[0].bot.slug}/", client=by_ada)
