@@ -84,6 +84,7 @@ class Setting:
     may_call: tuple[bool, ...]  # by a seat's four bits of `_invalid`: whether any move may call, if no call stands
     left_of: tuple[int, ...]  # by seat
     reach: tuple[int, ...]  # by seat: its keeps, the swaps on all others in the hand, and the discard
+    rows: tuple[slice, ...]  # by seat: its places; none for a seat that is not in the hand
 
     @classmethod
     def of(cls, rules: Rules, players: Sequence[int], seats: int) -> Setting:
@@ -105,6 +106,7 @@ class Setting:
             may_call=NEARLY_VALID if rules.calls == "valid" else (True,) * len(NEARLY_VALID),
             left_of=tuple(left_of.get(seat, NOBODY) for seat in range(seats)),
             reach=tuple(ALL & ~nobodys & ~SWAPS_ON[seat] for seat in range(seats)),
+            rows=tuple(slice(4 * seat, 4 * seat + 4 if seat in players else 4 * seat) for seat in range(seats)),
         )
 
 
@@ -251,8 +253,7 @@ class Hand:
 
     def by_seat(self, by_place: list[T]) -> list[list[T]]:
         """Return what there is one of for each place as lists by seat."""
-        players = self.setting.players
-        return [by_place[4 * seat : 4 * seat + 4] if seat in players else [] for seat in range(len(self.totals))]
+        return [by_place[row] for row in self.setting.rows]
 
     def coops(self, seat: int) -> list[bool]:
         """Return the validity of a seat's four coops (rules 5)."""
