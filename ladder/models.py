@@ -239,7 +239,11 @@ class Pairing(models.Model):
                 fields=["commitment"], condition=~models.Q(commitment=""), name="ladder_pairing_seed_once"
             ),
         ]
-        indexes = [models.Index(fields=["state", "id"], name="ladder_pairing_state")]
+        indexes = [
+            models.Index(fields=["state", "id"], name="ladder_pairing_state"),
+            # Whom one met lately stands in a ladder's last pairings.
+            models.Index(fields=["ladder", "-id"], name="ladder_pairing_latest"),
+        ]
 
 
 class PairedEntry(models.Model):
@@ -424,7 +428,7 @@ class Flag(models.Model):
     """Something that looks odd, for a person to decide. It punishes nobody."""
 
     class Kind(models.TextChoices):
-        MARGIN = "margin", _("fares much better against one than others do")
+        MARGIN = "margin", _("a margin that depends on who else is there")
         LOSSES = "losses", _("loses to one account again and again")
         COMPANY = "company", _("two gain from each other's company")
         ADDRESS = "address", _("one address at a table")
