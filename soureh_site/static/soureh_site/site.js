@@ -125,9 +125,10 @@ function localiseTimes(within = document) {
   }
   // Where that is worth a column of its own: only who has JavaScript has a zone that we know.
   const full = new Intl.DateTimeFormat(root.lang || undefined, {
-    weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
+    weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23",
   });
   for (const time of within.querySelectorAll("time[data-local-text]")) time.textContent = full.format(new Date(time.dateTime));
+  for (const zone of within.querySelectorAll("[data-local-zone]")) zone.textContent = `(${full.resolvedOptions().timeZone})`;
   for (const column of within.querySelectorAll("[data-local-column]")) column.hidden = false;
 }
 
