@@ -22,6 +22,7 @@ from ladder import registration
 from ladder.crosstable import crosstable, with_matches
 from ladder.history import pairing_of
 from ladder.models import Entry, Ladder, Pairing
+from ladder.own_entries import own_entries
 from ladder.standings import standings
 
 
@@ -60,10 +61,48 @@ class StandingSerializer(EntrySerializer):
         read_only_fields = fields
 
 
-class RegistrationSerializer(serializers.Serializer[dict[str, Any]]):
-    """Which of your bots enters which ladder."""
+class PendingSerializer(serializers.Serializer[Any]):
+    """A match of an entry's that has not ended, or is not rated yet."""
 
-    bot = serializers.CharField(help_text="The slug of one of your bots.")
+    match = serializers.CharField(source="code")
+    against = serializers.ListField(child=serializers.CharField())
+    queue_place = serializers.IntegerField(source="place", allow_null=True, help_text="Null unless it waits.")
+    heard_at = serializers.DateTimeField(
+        allow_null=True, help_text="The last sign of life of the worker that plays it."
+    )
+    text = serializers.CharField(help_text="What it waits for, in a sentence.")
+
+
+class RecentSerializer(serializers.Serializer[Any]):
+    """A pairing of an entry's that has been decided."""
+
+    against = serializers.ListField(child=serializers.CharField())
+    place = serializers.IntegerField(allow_null=True)
+    rating_change = serializers.FloatField(source="change", allow_null=True, help_text="Null if it counts for nothing.")
+    why_unrated = serializers.CharField(help_text="In a sentence; empty if it is rated.")
+    rated_at = serializers.DateTimeField(source="when", allow_null=True)
+
+
+class OwnEntrySerializer(serializers.Serializer[Any]):
+    """One of your entries, with what it waits for and what it plays."""
+
+    entry = EntrySerializer()
+    ready_until = serializers.DateTimeField(
+        source="entry.ready_until", allow_null=True, help_text="Of a person: until when you want to be paired."
+    )
+    next_round_at = serializers.DateTimeField(source="entry.ladder.next_round_at", allow_null=True)
+    waits_for = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What keeps it from the next round, in sentences; empty if nothing does.",
+    )
+    pending = PendingSerializer(many=True)
+    recent = RecentSerializer(many=True)
+
+
+class RegistrationSerializer(serializers.Serializer[dict[str, Any]]):
+    """Which of your bots enters which ladder; yourself if no bot is named."""
+
+    bot = serializers.CharField(help_text="The slug of one of your bots; left out, you enter yourself.", required=False)
     ladder = serializers.CharField(help_text="The ladder's slug.")
 
 
@@ -257,18 +296,19 @@ class EntryViewSet(viewsets.ReadOnlyModelViewSet[Entry]):
     lookup_value_regex = "[0-9]{1,18}"
 
     @extend_schema(
-        summary="Enter one of your bots into a ladder",
+        summary="Enter one of your bots, or yourself, into a ladder",
         tags=["entries"],
         request=RegistrationSerializer,
         responses={201: EntrySerializer},
     )
     def create(self, request: Request) -> Response:
-        """Enter a bot, or bring a withdrawn entry back with the rating that it had."""
+        """Enter a bot or yourself, or bring a withdrawn entry back with the rating that it had."""
         data = RegistrationSerializer(data=request.data)
         data.is_valid(raise_exception=True)
-        bot = own_bot(request, data.validated_data["bot"])
+        bot = data.validated_data.get("bot")
+        entrant: Any = request.user if bot is None else own_bot(request, bot)
         ladder = get_object_or_404(Ladder, slug=data.validated_data["ladder"])
-        entry = _or_refuse(lambda: registration.register(request.user, bot, ladder))
+        entry = _or_refuse(lambda: registration.register(request.user, entrant, ladder))
         return Response(self.get_serializer(entry).data, status.HTTP_201_CREATED)
 
     @extend_schema(summary="Pause your entry", tags=["entries"], request=None, responses=EntrySerializer)
@@ -288,6 +328,24 @@ class EntryViewSet(viewsets.ReadOnlyModelViewSet[Entry]):
     def withdraw(self, request: Request, pk: str) -> Response:
         """Take the entry out of the standings; its history and rating stay."""
         return self._change(registration.withdraw)
+
+    @extend_schema(summary="Say that you are ready to play", tags=["entries"], request=None, responses=EntrySerializer)
+    @action(detail=True, methods=["post"], permission_classes=[permissions.IsAuthenticated])
+    def ready(self, request: Request, pk: str) -> Response:
+        """Have yourself paired, for ten minutes from now; of bots' entries this is not asked."""
+        return self._change(registration.get_ready)
+
+    @extend_schema(summary="Say that you are not ready", tags=["entries"], request=None, responses=EntrySerializer)
+    @action(detail=True, methods=["post"], permission_classes=[permissions.IsAuthenticated])
+    def unready(self, request: Request, pk: str) -> Response:
+        """Have yourself paired no more until you are ready again."""
+        return self._change(registration.stand_down)
+
+    @extend_schema(summary="Your entries", tags=["entries"], responses=OwnEntrySerializer(many=True), filters=False)
+    @action(detail=False, pagination_class=None, filter_backends=[], permission_classes=[permissions.IsAuthenticated])
+    def mine(self, request: Request) -> Response:
+        """Return all that you have entered: what it waits for, what it plays, and what became of it."""
+        return Response(OwnEntrySerializer(own_entries(request.user), many=True).data)
 
     def _change(self, change: Callable[[Any, Entry], None]) -> Response:
         entry = self.get_object()

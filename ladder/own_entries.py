@@ -71,16 +71,6 @@ class OwnEntry:
     recent: list[Recent] = field(default_factory=list)
     may_return: bool = False
 
-    @property
-    def low(self) -> float | None:
-        """The lower end of the strength's interval."""
-        return None if self.entry.strength is None else self.entry.strength - (self.entry.half_width or 0.0)
-
-    @property
-    def high(self) -> float | None:
-        """The upper end of the strength's interval."""
-        return None if self.entry.strength is None else self.entry.strength + (self.entry.half_width or 0.0)
-
 
 @dataclass
 class _Played:
@@ -116,7 +106,7 @@ def own_entries(user: Any) -> list[OwnEntry]:
 def _entries(user: Any) -> QuerySet[Entry]:
     """Return the user's entries `with_versions`, each with `active_count`, how many are active in its ladder."""
     active = Entry.objects.filter(ladder=OuterRef("ladder"), state=Entry.State.ACTIVE).order_by()
-    return (
+    own: QuerySet[Entry] = (
         with_versions(Entry.objects.filter(Q(bot__owner=user) | Q(user=user)), "bot")
         .select_related("ladder", "bot", "user")
         .annotate(
@@ -124,6 +114,7 @@ def _entries(user: Any) -> QuerySet[Entry]:
         )
         .order_by("state", "ladder", "bot__name", "pk")
     )
+    return own
 
 
 def _changes(entries: Sequence[Entry]) -> list[RatingChange]:

@@ -164,11 +164,12 @@ def why_disqualified(entry: Entry, reason: str) -> str:
 def with_versions(rows: QuerySet[Any], bot: str = "pk") -> QuerySet[Any]:
     """Add what `why_not_playable` needs: which version plays, and the newest one; `bot` is the column with its id."""
     newest = BotVersion.objects.filter(bot=OuterRef(bot)).order_by("-number")
-    return rows.annotate(
+    known: QuerySet[Any] = rows.annotate(
         plays=Subquery(playing(bot).values("number")[:1]),
         newest_number=Subquery(newest.values("number")[:1]),
         newest_state=Subquery(newest.values("state")[:1]),
     )
+    return known
 
 
 def why_not_playable(bot: Bot, row: Any) -> str:

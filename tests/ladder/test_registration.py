@@ -1,14 +1,32 @@
-"""Entering a bot, pausing it, taking it out: what works, and every refusal."""
+"""Entering a bot or oneself, pausing, leaving, being ready: what works, and every refusal."""
+
+from datetime import timedelta
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
+from django.utils import timezone
 
 from bots.models import Bot, BotVersion
-from ladder.models import Entry, Ladder
-from ladder.registration import NotRegistered, pause, register, resume, withdraw
+from games import tables
+from games.clocks import Clocks
+from ladder.models import Entry, Ladder, LadderEvent
+from ladder.registration import (
+    NotRegistered,
+    candidates,
+    come_back,
+    get_ready,
+    pause,
+    register,
+    renew,
+    resume,
+    seat,
+    stand_down,
+    withdraw,
+)
 from ladder.seed import seed_ladders
-from tests.ladder.rows import make_bot, make_ladder, make_user
+from tests.ladder.rows import CLASSIC, make_bot, make_ladder, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -121,6 +139,154 @@ def test_change_by_a_person_who_looked_before_another_change_is_told_the_present
     withdraw(owner, entry)
     with pytest.raises(NotRegistered, match="is withdrawn"):
         pause(owner, stale)
+
+
+# Who may enter, and what he is told
+
+
+def days(count):
+    return timezone.now() + timedelta(days=count)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        pytest.param({"state": "announced"}, "is announced; nobody can enter yet", id="announced"),
+        pytest.param({"state": "frozen"}, "is frozen", id="frozen"),
+        pytest.param({"state": "closed"}, "is closed", id="closed"),
+        pytest.param({"registration_from": days(3)}, "opens on", id="too-early"),
+        pytest.param({"registration_until": days(-3)}, "ended on", id="too-late"),
+        pytest.param({"entrants": "people"}, "is for people", id="people-only"),
+    ],
+)
+def test_candidate_is_told_before_he_tries_what_he_is_told_when_he_does(owner, fields, sentence: str) -> None:
+    ladder, bot = make_ladder(**fields), make_bot(owner)
+    told = [one.why_not for one in candidates(owner, ladder) if one.entrant == bot]
+    with pytest.raises(NotRegistered, match=sentence) as refusal:
+        register(owner, bot, ladder)
+    assert told == [str(refusal.value)]
+
+
+@pytest.mark.parametrize("fields", [{"state": "open"}, {"registration_from": days(-1), "registration_until": days(1)}])
+def test_registration_is_open_before_the_first_round_and_within_its_window(owner, fields) -> None:
+    assert register(owner, make_bot(owner), make_ladder(**fields)).state == "active"
+
+
+def test_person_enters_and_plays_under_his_name(owner) -> None:
+    ladder = make_ladder(entrants="both")
+    entry = register(owner, owner, ladder)
+    assert (entry.name, entry.owner_id, entry.bot_id) == ("ada", owner.pk, None)
+    assert [(one.is_person, one.entry) for one in candidates(owner, ladder)] == [(True, entry)]
+
+
+def test_person_does_not_enter_a_ladder_of_bots_nor_another_person(owner) -> None:
+    with pytest.raises(NotRegistered, match="is for bots"):
+        register(owner, owner, make_ladder())
+    with pytest.raises(PermissionDenied):
+        register(owner, make_user(), make_ladder(entrants="people"))
+    assert candidates(owner, make_ladder()) == []
+
+
+def test_owner_enters_no_more_than_the_ladder_allows_himself_included(owner) -> None:
+    ladder = make_ladder(entrants="both", entries_per_owner=2)
+    first, _ = register(owner, make_bot(owner), ladder), register(owner, owner, ladder)
+    third = make_bot(owner)
+    with pytest.raises(NotRegistered, match="You have 2 entries in .* as many as it allows"):
+        register(owner, third, ladder)
+    withdraw(owner, first)
+    register(owner, third, ladder)
+    with pytest.raises(NotRegistered, match="as many as it allows"):
+        come_back(owner, first)
+
+
+def test_owner_enters_any_number_where_the_ladder_does_not_limit_it(owner) -> None:
+    ladder = make_ladder(entries_per_owner=None)
+    for _ in range(5):
+        register(owner, make_bot(owner), ladder)
+    assert ladder.entries.count() == 5
+
+
+def test_disqualified_entry_does_not_come_back_and_its_owner_is_told_why(owner) -> None:
+    ladder, bot = make_ladder(), make_bot(owner)
+    entry = register(owner, bot, ladder)
+    Entry.objects.update(state="disqualified")
+    with pytest.raises(NotRegistered, match="was disqualified .* and cannot come back"):
+        register(owner, bot, ladder)
+    LadderEvent.objects.create(
+        ladder=ladder, what="disqualified", subject="x", reason="It asked a friend.", effect={"entry": entry.pk}
+    )
+    with pytest.raises(NotRegistered, match="It asked a friend"):
+        come_back(owner, Entry.objects.get())
+
+
+def test_address_is_confirmed_first_where_the_site_sends_mail(owner, settings) -> None:
+    settings.MAIL = {"EMAIL_HOST": "localhost"}
+    ladder, bot = make_ladder(), make_bot(owner)
+    with pytest.raises(NotRegistered, match="confirm your e-mail address"):
+        register(owner, bot, ladder)
+    EmailAddress.objects.create(user=owner, email=owner.email, verified=True)
+    assert register(owner, bot, ladder).state == "active"
+
+
+# People who are ready
+
+
+@pytest.fixture
+def entry(owner) -> Entry:
+    """A person's entry in a ladder that holds rounds."""
+    return register(owner, owner, make_ladder(entrants="people"))
+
+
+def test_person_is_ready_for_ten_minutes_and_for_ten_more_while_a_page_of_his_is_open(owner, entry) -> None:
+    get_ready(owner, entry)
+    owner.refresh_from_db()
+    assert entry.is_ready and owner.is_ready
+    assert renew(owner) == owner.ready_until
+    soon = timezone.now() + timedelta(minutes=2)
+    Entry.objects.update(ready_until=soon)
+    owner.ready_until = soon
+    assert renew(owner) - timezone.now() > timedelta(minutes=9)
+    assert Entry.objects.get().ready_until > soon
+
+
+@pytest.mark.parametrize("ending", ["time", "stand_down", "pause", "withdraw", "seat", "frozen"])
+def test_person_is_ready_no_more(owner, entry, ending: str) -> None:
+    get_ready(owner, entry)
+    if ending == "time":
+        Entry.objects.update(ready_until=timezone.now() - timedelta(seconds=1))
+    elif ending == "frozen":
+        Ladder.objects.update(state="frozen")
+    elif ending == "seat":
+        seat([owner.pk])
+    else:
+        {"stand_down": stand_down, "pause": pause, "withdraw": withdraw}[ending](owner, entry)
+    owner.ready_until = None
+    assert renew(owner) is None
+    owner.refresh_from_db()
+    assert not owner.is_ready
+
+
+def test_being_ready_is_refused_with_a_reason(owner, entry) -> None:
+    pause(owner, entry)
+    with pytest.raises(NotRegistered, match="You are paused"):
+        get_ready(owner, entry)
+    resume(owner, entry)
+    Ladder.objects.update(state="open")
+    entry.ladder.refresh_from_db()
+    with pytest.raises(NotRegistered, match="holds no rounds now"):
+        get_ready(owner, entry)
+    with pytest.raises(PermissionDenied):
+        get_ready(make_user(), entry)
+    bot_entry = register(owner, make_bot(owner), make_ladder())
+    with pytest.raises(NotRegistered, match="always ready"):
+        get_ready(owner, bot_entry)
+
+
+def test_person_who_sits_at_a_table_is_not_ready_for_another(owner, entry) -> None:
+    clocks = Clocks(60, 300)
+    tables.open_ranked(entrants=[{"user": owner}, {"user": make_user()}], rules=CLASSIC, clocks=clocks)
+    with pytest.raises(NotRegistered, match="still sitting at a table"):
+        get_ready(owner, entry)
 
 
 def test_seed_makes_both_ladders_and_enters_every_house_bot(settings) -> None:
