@@ -3,7 +3,7 @@
     python tests/bench/bench_house.py [GAMES [JOBS]]
 
 Plays GAMES (320) of each field and prints what `manage.py play --duplicate` prints, then for each two neighbours
-whether their 95 % intervals are apart. A game with `sage` takes some 4 s of processor time.
+whether their 95 % intervals are apart. A game with `sage` takes some 6 s of processor time.
 """
 
 import sys
