@@ -16,7 +16,8 @@ AS_THEY_ARE = (
     *("bots/upload_rules.py", "bots/uploads.py"),
     *("bots/sandbox/boot.py", "bots/sandbox/ending.py", "bots/sandbox/errors.py"),
     *("bots/sandbox/limits.py", "bots/sandbox/runtime.py"),
-    *("games/__init__.py", "games/arena.py", "games/comparison.py", "games/playing.py", "games/referee.py"),
+    *("games/__init__.py", "games/arena.py", "games/comparison.py", "games/duplicates.py"),
+    *("games/playing.py", "games/referee.py"),
     "games/sequential.py",
     *("games/times.py", "games/kit/__init__.py", "games/kit/soureh_bot.py"),
 )
