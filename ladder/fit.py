@@ -76,9 +76,9 @@ class Node(NamedTuple):
         return cls(gain, sd, parent)
 
     @classmethod
-    def anchor(cls, strength: float, *, sd: float = 0.0) -> Node:
-        """Return a node that is held at a strength, or close to it: it holds the scale in place."""
-        return cls(strength, sd)
+    def anchor(cls, strength: float) -> Node:
+        """Return a node that is fixed at a strength: it holds the scale in place."""
+        return cls(strength, 0.0)
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,9 @@ class Fit:
     """What the log tells, at its optimum. Indices are those of the nodes that were given.
 
     `strengths` and `errors` (standard errors) have shape (nodes,), `covariance` (nodes, nodes), in Elo and Elo²; what
-    is fixed has an error of 0. Where nothing is fixed only differences can be known: strengths are then counted from
-    the mean of what was assumed of nodes without parents (weighted by 1 / sd²), and so are their errors.
+    is fixed has an error of 0. Where nothing is fixed a log can only tell differences: the strengths lie where what
+    was assumed puts them, and errors and covariance are those of the distances from the mean of all nodes, each
+    weighted by how much the log tells of it. So newcomers of whom nothing is known widen nobody else's interval.
 
     `pairings` says how many pairings each node has. `dispersion` is how much more the places vary than the model
     says, 1 where it holds: the covariance is the inverse of the posterior's curvature (Laplace) times it.
@@ -395,11 +396,6 @@ class _Prior:
     def children(self) -> Ints:
         return np.flatnonzero(self.parents != NOBODY)
 
-    @cached_property
-    def roots(self) -> Floats:
-        """The precisions of nodes without a parent, 0 for the others."""
-        return np.where(self.parents == NOBODY, self.precisions, 0.0)
-
     def begin(self, known: Floats | None = None) -> Floats:
         """Return the strengths before any pairing, where those of the first nodes are not known."""
         strengths = self.means.copy()
@@ -438,6 +434,8 @@ class _State(NamedTuple):
     hessian: Floats  # its upper triangle; factoring it overwrites it
     scores: list[Floats]
     """By group, what each pairing adds to the slope by each of its entries: (entries, pairings)."""
+    information: Floats
+    """What the log alone tells of each node, by the curvature (nodes,)."""
 
 
 class _Solution(NamedTuple):
@@ -446,6 +444,7 @@ class _Solution(NamedTuple):
     point: Floats
     factor: _Factor
     scores: list[Floats]
+    information: Floats
     steps: int
 
 
@@ -468,18 +467,19 @@ class _Problem:
             factor = _Factor(self._of_free(state.hessian))
             step[self.free] = factor.solve(-state.gradient[self.free])
             if np.abs(step).max(initial=0.0) < PRECISE:
-                return _Solution(point + step, factor, state.scores, steps)
+                return _Solution(point + step, factor, state.scores, state.information, steps)
             point, state = self._descend(point, step, state)
         raise ArithmeticError(f"expected the fit to settle within {MOST_STEPS} steps: {np.abs(step).max()}")
 
     def _descend(self, point: Floats, step: Floats, state: _State) -> tuple[Floats, _State]:
         slope = float(state.gradient @ step)
-        while True:
+        for _ in range(MOST_STEPS):
             tried = self._evaluate(point + step)
             # Near the optimum the fall is less than what rounding makes of the value.
             if tried.value <= state.value + 1e-4 * slope + 1e-12 * abs(state.value):
                 return point + step, tried
             step, slope = step / 2, slope / 2
+        raise ArithmeticError(f"expected a descent: value {state.value}, slope {slope}")
 
     def _of_free(self, matrix: Floats) -> Floats:
         return matrix if len(self.free) == self.size else matrix[np.ix_(self.free, self.free)]
@@ -489,13 +489,14 @@ class _Problem:
         scores = [sums.add(group) for group in self.groups]
         strengths, aside = point[: self.nodes], point[self.nodes :] - self.centres
         gradient, hessian = -sums.slopes, sums.hessian()
+        information = np.diag(hessian)[: self.nodes].copy()
         gradient[: self.nodes] += self.prior.pull(strengths)
         gradient[self.nodes :] += self.precisions * aside
         self.prior.add_to(hessian)
         rest = np.arange(self.nodes, self.size)
         hessian[rest, rest] += self.precisions
         squares = self.prior.precisions @ self.prior.residuals(strengths) ** 2 + self.precisions @ aside**2
-        return _State(float(squares) / 2 - sums.value, gradient, hessian, scores)
+        return _State(float(squares) / 2 - sums.value, gradient, hessian, scores, information)
 
     def tell(self, solution: _Solution) -> Fit:
         """Return what is known at the optimum."""
@@ -503,9 +504,8 @@ class _Problem:
         free = self.free[:-BESIDE]
         covariance[np.ix_(free, free)] = solution.factor.inverse()[: len(free), : len(free)]
         dispersion = self._dispersion(solution.scores, covariance)
-        if not self.prior.fixed.any() and self.nodes:
-            # Nothing tells where the scale lies: what the priors say of it is independent of all differences.
-            covariance -= 1 / self.prior.roots.sum()
+        if not self.prior.fixed.any():
+            _count_from_mean(covariance, solution.information)
         covariance *= dispersion * UNIT**2
         strengths, seats, ties = np.split(solution.point, [self.nodes, self.nodes + SEATS])
         return Fit(
@@ -548,6 +548,15 @@ class _Problem:
             return 1.0
         # James and Stein's shrinkage: an excess no larger than its own error is none.
         return 1.0 + float(excess / told * max(0.0, 1.0 - squares / excess**2))
+
+
+def _count_from_mean(covariance: Floats, weights: Floats) -> None:
+    """Turn a covariance of strengths into that of their distances from their weighted mean."""
+    if weights.sum() == 0:
+        return
+    weights = weights / weights.sum()
+    with_mean = covariance @ weights
+    covariance += weights @ with_mean - with_mean[:, None] - with_mean[None, :]
 
 
 class _Factor:
