@@ -220,7 +220,7 @@ def _waits_for(row: OwnEntry, pending: int, user: Any, site: Mapping[str, str | 
         return [why]
     found = [
         why_not_playable(entry.bot, entry) if entry.bot else _why_not_ready(row, user),
-        _why_busy(entry.ladder, pending),
+        _why_busy(entry, pending),
         site["rounds"] or "",
         _why_too_few(entry),
         "" if entry.user_id else site["workers"] or "",
@@ -253,8 +253,10 @@ def _why_not_ready(row: OwnEntry, user: Any) -> str:
     return _("You are paired only while you are ready: say so when you have time for a game.")
 
 
-def _why_busy(ladder: Ladder, pending: int) -> str:
-    if pending < ladder.max_pending:
+def _why_busy(entry: Entry, pending: int) -> str:
+    if entry.user_id is not None:
+        return _("You are paired again when this game has ended and you say that you are ready.") if pending else ""
+    if pending < entry.ladder.max_pending:
         return ""
     return ngettext(
         "It is paired again when what it plays has ended.",

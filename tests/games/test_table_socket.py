@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import timedelta
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
@@ -15,6 +16,7 @@ from django.utils import timezone
 
 from bots import rates
 from games import broker, consumers, dispatch, finish, hub, tables
+from games.clocks import Clocks
 from games.engine import Rules, record
 from games.live import game_now
 from games.models import Match
@@ -31,7 +33,7 @@ class Client(ApplicationCommunicator):
         path = f"/ws/tables/{code}/"
         self.scope = {"type": "websocket", "path": path, "headers": [], "query_string": b"", "subprotocols": []}
         super().__init__(URLRouter(websocket_urlpatterns), self.scope | {"user": user or AnonymousUser()})
-        self.heard = []
+        self.user, self.heard = user, []
 
     async def connect(self):
         """Open the socket; False if it is refused."""
@@ -491,3 +493,64 @@ async def test_client_that_missed_very_much_gets_the_table_as_it_is(dealt, ada, 
     assert player.heard[-1]["type"] == "snapshot" and seq > 2
     await player.say(type="since", seq=seq - 2)
     assert [(await player.hear("snapshot", "event"))["seq"] for _ in range(2)] == [seq - 1, seq]
+
+
+# A table with clocks, and more people than one
+
+
+@pytest.fixture
+def ranked(ada, make_user, office):
+    """A ranked table of ada and ben, dealt."""
+    tables.cache.set(tables.SWEPT_KEY, timezone.now(), timeout=None)
+    entrants = [{"user": ada}, {"user": make_user("ben")}]
+    match = tables.open_ranked(entrants=entrants, rules=SHORT.to_json(), clocks=Clocks(60, 300))
+    office.deliver()
+    match.refresh_from_db()
+    return match
+
+
+async def of_people(match, connect):
+    """Connect both people; return who is to move, who is not, and the snapshot and the turn of the first."""
+    people = await in_thread(lambda: [player.user for player in match.players.select_related("user")])()
+    first, second = [await connect(match.code, user) for user in people]
+    snapshots = [await client.hear("snapshot") for client in (first, second)]
+    if snapshots[0]["you"] != snapshots[0]["view"]["to_act"]:
+        first, second, snapshots = second, first, snapshots[::-1]
+    return first, second, snapshots[0], await first.hear("your_turn")
+
+
+async def test_two_people_play_at_one_table_each_with_his_clock(ranked, connect, deliver):
+    first, second, snapshot, turn = await of_people(ranked, connect)
+    clocks = snapshot["clocks"]
+    until = ranked.deadline_at.isoformat()
+    assert [clock["bank_ms"] for clock in clocks] == [300_000, 300_000]
+    assert (clocks[snapshot["you"]]["deadline"], clocks[1 - snapshot["you"]]["deadline"]) == (until, None)
+    assert turn["deadline"] == until
+    await second.say(type="move", id=turn["id"], move="d")
+    assert (await second.hear("rejected"))["code"] == "not_your_turn"
+    await first.say(type="move", id=turn["id"], move="d")
+    event = await played(first, deliver)
+    assert event["clocks"][snapshot["you"]]["deadline"] is None
+    assert (await second.hear("your_turn"))["id"] == turn["id"] + 1
+    assert not [message for message in second.heard if message["type"] == "your_turn" and message["id"] == turn["id"]]
+
+
+async def test_player_comes_back_to_the_time_that_is_left(ranked, connect):
+    first, _second, _snapshot, turn = await of_people(ranked, connect)
+    await first.disconnect()
+    again = await connect(ranked.code, first.user)
+    await again.hear("snapshot")
+    assert await again.hear("your_turn") | {"now": ""} == turn | {"now": ""}
+
+
+async def test_end_of_time_is_heard_by_all_and_a_later_move_is_refused_with_its_reason(ranked, connect, deliver):
+    first, second, _snapshot, turn = await of_people(ranked, connect)
+    past = timezone.now() - timedelta(seconds=1)
+    await in_thread(Match.objects.filter(pk=ranked.pk).update)(deadline_at=past)
+    await first.say(type="move", id=turn["id"], move="d")
+    refused = await first.hear("rejected")
+    assert (refused["code"], "time ran out" in refused["detail"]) == ("stale", True)
+    assert await in_thread(tables.enforce_clocks)() == 1
+    event = await played(second, deliver)
+    assert (event["event"], event["kind"]) == ("fault", "left")
+    assert (await first.hear("state"))["state"] == "finished"
