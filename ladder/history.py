@@ -233,6 +233,7 @@ def _why_void() -> dict[str, str]:
         "operator": _("Not rated: an organiser declared the match void."),
         "gone": _("Not rated: a bot that should have played was deleted, so the match is void."),
         "idle": _("Not rated: nobody moved for half an hour, so the match is void."),
+        "season": _("Not rated: the match was not over when the season ended."),
         "given_up": _("Not rated: the match was ended before its first card."),
         "set": _("Not rated: another match of its set is void, so this one was not played."),
     }

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from games.finish import annul_match, void_match
 from games.models import Match
+from ladder import fits, seasons
 from ladder.models import Entry, Ladder, LadderEvent, PairedMatch
 from ladder.notices import announce
 from ladder.replay import Replay, rewritten
@@ -198,7 +199,8 @@ def may_judge(user: Any, ladder: Ladder) -> bool:
     """Tell whether a person may judge this ladder: an operator with the right, or, until it is closed, its owner."""
     if user.is_active and user.is_staff and user.has_perm("ladder.change_ladder"):
         return True
-    return ladder.owner_id is not None and ladder.owner_id == user.pk and ladder.state != Ladder.State.CLOSED
+    is_owner = ladder.owner_id is not None and ladder.owner_id == user.pk
+    return bool(is_owner and ladder.state != Ladder.State.CLOSED)
 
 
 def preview(ladder: Ladder, deed: Deed) -> Verdict:
@@ -228,6 +230,8 @@ def apply(ladder: Ladder, deed: Deed, by: Any, reason: str) -> Verdict:
     with transaction.atomic():
         verdict, told = _judge(ladder, deed, mends=True)
         rewritten(ladder)
+        if ladder.state == Ladder.State.CLOSED:
+            _rank_anew(ladder)
         effect = told | {"changed": verdict.changed, "largest": verdict.largest, "pairings": verdict.pairings}
         LadderEvent.objects.create(
             ladder=ladder, by=by, what=deed.what, subject=deed.subject[:120], reason=reason, effect=effect
@@ -248,6 +252,13 @@ def _judge(ladder: Ladder, deed: Deed, *, mends: bool) -> tuple[Verdict, dict[st
     after = {pk: figures.rating for pk, figures in replay.books.figures.items()}
     states = {pk: entry.state for pk, entry in replay.entries.items()}
     return Verdict(_moved(before, after, states), report.uncounted, report.pairings), told
+
+
+def _rank_anew(ladder: Ladder) -> None:
+    """Write the final ranks of a closed ladder that was judged after all."""
+    fits.fit_ladder(ladder.pk)
+    ladder.entries.update(final_rank=None)
+    Entry.objects.bulk_update(seasons.final_ranks(ladder), ["final_rank"], batch_size=500)
 
 
 def _moved(before: Sequence[Entry], after: dict[int, float], states: dict[int, str]) -> list[Moved]:

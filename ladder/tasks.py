@@ -12,8 +12,8 @@ from kombu.exceptions import OperationalError
 from games.findings import note
 from games.models import Match
 from games.signals import match_finished, match_held_back
-from ladder import fits, ratings, scheduling, seasons
-from ladder.models import PairedMatch, Pairing
+from ladder import fairplay, fits, ratings, scheduling, seasons
+from ladder.models import Ladder, PairedMatch, Pairing
 from ladder.notices import announce
 
 logger = logging.getLogger(__name__)
@@ -23,6 +23,7 @@ GRACE = timedelta(seconds=5)
 # What a tick or a sweep sends and nobody takes by then, a later one sends again.
 DUE_EXPIRES_S = 5
 SWEEP_S = 10
+REVIEW_EXPIRES_S = 6 * 3600
 
 
 @shared_task(name="ladder.tasks.tick", ignore_result=True)
@@ -84,6 +85,21 @@ def fit_due() -> None:
 def fit(ladder_id: int) -> None:
     """Fit a ladder to its ledger."""
     fits.fit_ladder(ladder_id)
+
+
+@shared_task(name="ladder.tasks.review_all", ignore_result=True)
+def review_all() -> None:
+    """Look in every ladder that goes on for what is odd, each by a task of its own, and forget old addresses."""
+    fairplay.forget_addresses()
+    going_on = (*Ladder.GOING_ON, Ladder.State.FROZEN)
+    for ladder_id in Ladder.objects.filter(state__in=going_on).values_list("pk", flat=True):
+        review.apply_async((ladder_id,), expires=REVIEW_EXPIRES_S)
+
+
+@shared_task(name="ladder.tasks.review", ignore_result=True)
+def review(ladder_id: int) -> None:
+    """Look in this ladder for what is odd."""
+    fairplay.review(Ladder.objects.get(pk=ladder_id))
 
 
 def overlooked() -> list[int]:

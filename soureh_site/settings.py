@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import django_stubs_ext
+from celery.schedules import crontab
 from django.utils.translation import gettext_lazy as _
 
 from soureh_site import broker, environment, logs
@@ -137,6 +138,8 @@ CELERY_TASK_ROUTES = {
     "ladder.tasks.rate_overlooked": {"queue": "slow"},
     "ladder.tasks.fit_due": {"queue": "slow"},
     "ladder.tasks.fit": {"queue": "slow"},
+    "ladder.tasks.review_all": {"queue": "slow"},
+    "ladder.tasks.review": {"queue": "slow"},
 }
 # A web page that enqueues must not hang while the broker is away: what is lost here the sweep finds.
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 2, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
@@ -157,6 +160,12 @@ CELERY_BEAT_SCHEDULE = {
     "move-seasons": _every("ladder.tasks.move_seasons", 5.0),
     "sweep-ladders": _every("ladder.tasks.sweep", 10.0),
     "fit-ladders": _every("ladder.tasks.fit_due", 10.0),
+    # At night, by the clock: a day's distance from the last start might never be over.
+    "review-fair-play": {
+        "task": "ladder.tasks.review_all",
+        "schedule": crontab(hour="4", minute="20"),
+        "options": {"expires": 3600},
+    },
 }
 
 # People.
