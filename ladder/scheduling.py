@@ -29,6 +29,7 @@ from games.engine import commitment
 from games.matches import create_match, create_set, draw_seed
 from games.models import Match
 from games.tables import TableRefused, open_ranked, sitting
+from ladder import registration
 from ladder.models import Entry, Ladder, PairedEntry, PairedMatch, Pairing, Round
 from ladder.notices import announce
 from ladder.pairing.ladder import Contender, accounts, are_repeats, pair
@@ -43,7 +44,7 @@ RECENT_PAIRINGS = 5
 PATIENCE = 3
 QUEUED = (Match.State.WAITING, Match.State.QUEUED)
 # An entry whose match is only still being shown has played it, and may play on.
-PLAYING = (*QUEUED, Match.State.OPEN, Match.State.PLAYING)
+PLAYING = (*QUEUED, Match.State.PLAYING)
 
 
 class NotHeld(Exception):
@@ -122,33 +123,53 @@ def _is_due(now: datetime) -> Q:
 
 
 def free_players(ladder: Ladder) -> list[Player]:
-    """Return who can be paired now: bots that are not busy and may play, people who are ready and sit nowhere."""
+    """Return who can be paired now: bots that are not busy and may play, people who are ready and sit nowhere.
+
+    People do not wait until bots are free: where these are too few for a table, busy ones come too, since at a table
+    they play beside whatever waits in line for a worker.
+    """
+    bots, people = _active_bots(ladder), _ready_people(ladder)
+    free = [one for one in bots if one.pending < ladder.max_pending]
+    # To the last person; so no table is of busy bots alone.
+    missing = -len(people) % ladder.seats - len(free)
+    if not people or missing <= 0:
+        return free + people
+    own = {one.entry.user_id for one in people}
+    busy = [one for one in bots if one.pending >= ladder.max_pending and one.entry.owner_id not in own]
+    return free + sorted(busy, key=lambda one: (one.pending, one.entry.waits, one.entry.pk))[:missing] + people
+
+
+def _active_bots(ladder: Ladder) -> list[Player]:
     pending = pending_pairings(ladder)
-    active = ladder.entries.filter(state=Entry.State.ACTIVE)
-    bots = list(active.filter(bot__isnull=False).select_related("bot").order_by("pk"))
-    bots = [entry for entry in bots if pending.get(entry.pk, 0) < ladder.max_pending]
-    versions = playable_versions([entry.bot_id for entry in bots if entry.bot_id])
+    active = ladder.entries.filter(state=Entry.State.ACTIVE, bot__isnull=False).select_related("bot").order_by("pk")
+    entries = list(active)
+    versions = playable_versions([entry.bot_id for entry in entries if entry.bot_id])
     found: list[Player] = []
-    for entry in bots:
+    for entry in entries:
         if entry.bot is not None and entry.bot.pk in versions:
             version = versions[entry.bot.pk]
             version.bot = entry.bot  # known already; saves a query each
             found.append(Player(entry, version, pending.get(entry.pk, 0)))
-    return found + _ready_people(ladder, pending)
+    return found
 
 
 def pending_pairings(ladder: Ladder) -> dict[int, int]:
-    """Return by entry how many of its pairings are still to be played, or being played. One query."""
-    unplayed = PairedMatch.objects.filter(pairing=OuterRef("pairing"), match__state__in=PLAYING)
+    """Return by entry how many of its pairings workers are still to play, or playing. One query.
+
+    People's tables are none of them: a bot there must not miss rounds for as long as a person thinks.
+    """
+    unplayed = PairedMatch.objects.filter(pairing=OuterRef("pairing"), match__state__in=PLAYING).exclude(
+        match__kind=Match.Kind.TABLE
+    )
     rows = PairedEntry.objects.filter(Exists(unplayed), pairing__ladder=ladder, pairing__state=Pairing.State.PLAYING)
     return dict(rows.order_by().values_list("entry").annotate(Count("pk")))
 
 
-def _ready_people(ladder: Ladder, pending: Mapping[int, int]) -> list[Player]:
+def _ready_people(ladder: Ladder) -> list[Player]:
     ready = ladder.entries.filter(
         state=Entry.State.ACTIVE, user__is_active=True, ready_until__gt=timezone.now()
     ).select_related("user")
-    people = [entry for entry in ready.order_by("pk") if entry.pk not in pending]
+    people = list(ready.order_by("pk"))
     busy = sitting([entry.user_id for entry in people if entry.user_id]) if people else set()
     return [Player(entry, None, 0) for entry in people if entry.user_id not in busy]
 
@@ -324,10 +345,11 @@ def _keep_line(ladder: Ladder, contenders: Sequence[Contender], seated: Sequence
     for (account, plays), entries in by_account.items():
         rows = Entry.objects.filter(pk__in=entries)
         if plays:
-            # Whoever was ready has got his table; for the next he says so again.
-            rows.update(byes=account, waits=0, paired_at=timezone.now(), ready_until=None)
+            rows.update(byes=account, waits=0, paired_at=timezone.now())
         else:
             rows.update(byes=account + 1, waits=F("waits") + 1)
+    if people := [one.entry.user_id for table in seated for one in table if one.entry.user_id]:
+        registration.seat(people)
     if ladder.unit == Ladder.Unit.MATCH:
         _keep_seats(ladder, [table for table in seated if not _has_people(table)])
 

@@ -346,6 +346,40 @@ def test_people_who_play_already_are_not_paired() -> None:
         try_round(other.pk)
 
 
+@pytest.mark.parametrize(("seats", "people", "bots_called"), [(2, 1, 1), (3, 1, 2), (2, 3, 1), (2, 2, 0)])
+def test_people_do_not_wait_until_bots_have_played_what_waits_in_line(seats, people, bots_called) -> None:
+    ladder = make_ladder(seats=seats, entrants="both", has_showcase=False)
+    make_entries(ladder, 2 * seats)
+    hold_round(ladder.pk)
+    persons = enter_people(ladder, people)
+    held = hold_round(ladder.pk)
+    matches = Match.objects.filter(paired__pairing__round=held)
+    assert {match.kind for match in matches} == {"table"}
+    seated = [one.entry for one in PairedEntry.objects.filter(pairing__round=held)]
+    assert len(seated) == people + bots_called and set(persons) <= set(seated)
+
+
+def test_busy_bots_are_not_called_to_their_owners_table() -> None:
+    ladder = make_ladder(entrants="both", has_showcase=False)
+    person = enter_people(ladder, 1, ready_until=None)[0]
+    make_entries(ladder, 1, owner=person.user)
+    make_entries(ladder, 1)
+    hold_round(ladder.pk)
+    ladder.entries.filter(pk=person.pk).update(ready_until=timezone.now() + timedelta(minutes=5))
+    held = hold_round(ladder.pk)
+    assert {one.entry.owner_id for one in PairedEntry.objects.filter(pairing__round=held)} == {person.user_id, None}
+
+
+def test_bot_at_a_persons_table_misses_no_round() -> None:
+    ladder = make_ladder(entrants="both", has_showcase=False)
+    enter_people(ladder, 1)
+    make_entries(ladder, 1)
+    hold_round(ladder.pk)
+    make_entries(ladder, 1)
+    held = hold_round(ladder.pk)
+    assert Match.objects.get(paired__pairing__round=held).kind == "ranked"
+
+
 def test_person_who_sat_down_elsewhere_meanwhile_costs_only_his_own_table(monkeypatch) -> None:
     """Between being found free and being locked he may have opened a table."""
     ladder, other = make_ladder(entrants="both", has_showcase=False), make_ladder(entrants="people")
@@ -353,6 +387,7 @@ def test_person_who_sat_down_elsewhere_meanwhile_costs_only_his_own_table(monkey
     enter_people(other, 1)
     Entry.objects.create(ladder=other, user=person.user, rating=1500.0, ready_until=person.ready_until)
     hold_round(other.pk)
+    ladder.entries.update(ready_until=timezone.now() + timedelta(minutes=5))
     make_entries(ladder, 5)
     monkeypatch.setattr("ladder.scheduling.sitting", lambda users: set())
     held = hold_round(ladder.pk)
