@@ -39,10 +39,10 @@ def everything() -> list:
     return [list(model.objects.order_by("pk").values_list()) for model in models]
 
 
-def ledger() -> list:
+def ledger(ladder: Ladder) -> list:
     """The ledger's rows in its order, to the last bit, whichever keys they have."""
     fields = ("entry", "version", "seat", "nth", "place", "k", "before", "after", "capped", "rated_at")
-    return list(RatingChange.objects.order_by("number", "entry").values_list("pairing", *fields))
+    return list(RatingChange.objects.filter(ladder=ladder).order_by("number", "entry").values_list("pairing", *fields))
 
 
 def story(without: int | None = None) -> tuple[Ladder, list[Entry], list[Pairing]]:
@@ -102,7 +102,7 @@ def test_void_of_a_running_match_leaves_its_pairing_unrated() -> None:
 
 def test_disqualified_entry_leaves_no_trace_in_the_ratings_and_comes_back_to_the_last_bit() -> None:
     ladder, (a, b, c), pairings = story()
-    before = ledger()
+    before = ledger(ladder)
     figures = list(ladder.entries.order_by("pk").values_list())
     judging.apply(ladder, Disqualify(c), None, WHY)
     only = make_ladder(settled_after=2)
@@ -116,7 +116,7 @@ def test_disqualified_entry_leaves_no_trace_in_the_ratings_and_comes_back_to_the
     assert list(Meeting.objects.filter(ladder=ladder).values_list("entry", "other")) == [(a.pk, b.pk)]
     assert rerate(ladder, check=True).first == []
     judging.apply(ladder, Reinstate(c), None, WHY)
-    assert ledger() == before
+    assert ledger(ladder) == before
     assert list(ladder.entries.order_by("pk").values_list()) == figures
     assert rerate(ladder, check=True).first == []
 
@@ -238,6 +238,9 @@ def test_owner_judges_his_ladder_until_it_is_closed_and_others_never() -> None:
     with pytest.raises(NotJudged, match="is closed"):
         judging.apply(ladder, Reinstate(entries[0]), owner, WHY)
     judging.apply(ladder, Reinstate(entries[0]), None, WHY)
+    # Its final ranks follow.
+    ranks = list(ladder.entries.order_by("final_rank").values_list("final_rank", flat=True))
+    assert ranks[0] == 1 and None not in ranks
 
 
 def test_judge_command_previews_and_then_applies() -> None:
