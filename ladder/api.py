@@ -9,7 +9,6 @@ from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import permissions, serializers, status, viewsets
 from rest_framework.decorators import action
-from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,16 +19,28 @@ from games.models import Match, Seat
 from games.sight import visible_matches
 from ladder import registration
 from ladder.crosstable import crosstable, with_matches
+from ladder.entry_views import note_where
 from ladder.history import pairing_of
 from ladder.models import Entry, Ladder, Pairing
 from ladder.own_entries import own_entries
 from ladder.standings import standings
+from ladder.strength_api import ByPlace, EntryStrengths, LadderStrengths
 
 
 class LadderSerializer(serializers.ModelSerializer[Ladder]):
+    """A ladder; where it has seasons, one of them, and the slugs of its neighbours."""
+
+    previous = serializers.CharField(source="previous.slug", read_only=True, allow_null=True, default=None)
+    following = serializers.CharField(source="following.slug", read_only=True, allow_null=True, default=None)
+
     class Meta:
         model = Ladder
-        fields = ["slug", "name", "about", "rules", "seats", "state", "round_s", "next_round_at", "rounds", "rated"]
+        fields = [
+            "slug", "name", "about", "state", "season", "previous", "following", "rules", "seats", "entrants", "unit",
+            "ranked_by", "entries_per_owner", "registration_from", "registration_until", "starts_at", "ends_at",
+            "schedule", "round_s", "times", "time_zone", "next_round_at", "rounds", "rated", "initial_rating", "k_new",
+            "k_settled", "settled_after", "daily_cap",
+        ]  # fmt: skip
         read_only_fields = fields
 
 
@@ -41,14 +52,21 @@ class EntrySerializer(serializers.ModelSerializer[Entry]):
 
     class Meta:
         model = Entry
-        fields = ["id", "ladder", "bot", "user", "name", "state", "rating", "pairings", "won", "drawn", "entered_at"]
+        fields = [
+            "id", "ladder", "bot", "user", "name", "state", "rating", "strength", "half_width", "band",
+            "is_provisional", "final_rank", "pairings", "won", "drawn", "entered_at",
+        ]  # fmt: skip
         read_only_fields = fields
 
 
 class StandingSerializer(EntrySerializer):
     """An entry where it stands."""
 
-    rank = serializers.IntegerField(read_only=True, help_text="From 1; equal ratings share one.")
+    rank = serializers.IntegerField(
+        read_only=True,
+        allow_null=True,
+        help_text="From 1; who cannot be told apart shares one. Null while too little is known.",
+    )
     recent_change = serializers.FloatField(
         read_only=True, allow_null=True, help_text="Of the rating, over the last ten rated pairings."
     )
@@ -250,19 +268,12 @@ class LadderPages(Pages):
     ordering = "id"
 
 
-class StandingPages(LimitOffsetPagination):
-    """Ranks move while one reads, so a place in the list is all that a page can name."""
-
-    default_limit = 100
-    max_limit = 500
-
-
 @extend_schema_view(
     list=extend_schema(summary="All ladders", tags=["ladders"]),
     retrieve=extend_schema(summary="One ladder", tags=["ladders"]),
 )
-class LadderViewSet(viewsets.ReadOnlyModelViewSet[Ladder]):
-    queryset = Ladder.objects.all()
+class LadderViewSet(LadderStrengths, viewsets.ReadOnlyModelViewSet[Ladder]):
+    queryset = Ladder.objects.select_related("previous", "following")
     serializer_class = LadderSerializer
     pagination_class = LadderPages
     lookup_field = "slug"
@@ -271,7 +282,7 @@ class LadderViewSet(viewsets.ReadOnlyModelViewSet[Ladder]):
     @extend_schema(
         summary="Standings of a ladder, best first", tags=["ladders"], responses=StandingSerializer(many=True)
     )
-    @action(detail=True, pagination_class=StandingPages, filter_backends=[])
+    @action(detail=True, pagination_class=ByPlace, filter_backends=[])
     def standings(self, request: Request, slug: str) -> Response:
         """Return the entries that stand in the ladder; those that have withdrawn do not."""
         # Of entries, at an address of ladders.
@@ -288,7 +299,7 @@ class EntryPages(Pages):
     list=extend_schema(summary="Entries of all ladders", tags=["entries"]),
     retrieve=extend_schema(summary="One entry", tags=["entries"]),
 )
-class EntryViewSet(viewsets.ReadOnlyModelViewSet[Entry]):
+class EntryViewSet(EntryStrengths, viewsets.ReadOnlyModelViewSet[Entry]):
     queryset = Entry.objects.select_related("ladder", "bot", "user")
     serializer_class = EntrySerializer
     pagination_class = EntryPages
@@ -309,6 +320,7 @@ class EntryViewSet(viewsets.ReadOnlyModelViewSet[Entry]):
         entrant: Any = request.user if bot is None else own_bot(request, bot)
         ladder = get_object_or_404(Ladder, slug=data.validated_data["ladder"])
         entry = _or_refuse(lambda: registration.register(request.user, entrant, ladder))
+        note_where(request, entry)
         return Response(self.get_serializer(entry).data, status.HTTP_201_CREATED)
 
     @extend_schema(summary="Pause your entry", tags=["entries"], request=None, responses=EntrySerializer)
@@ -333,7 +345,9 @@ class EntryViewSet(viewsets.ReadOnlyModelViewSet[Entry]):
     @action(detail=True, methods=["post"], permission_classes=[permissions.IsAuthenticated])
     def ready(self, request: Request, pk: str) -> Response:
         """Have yourself paired, for ten minutes from now; of bots' entries this is not asked."""
-        return self._change(registration.get_ready)
+        answer = self._change(registration.get_ready)
+        note_where(request, self.get_object())
+        return answer
 
     @extend_schema(summary="Say that you are not ready", tags=["entries"], request=None, responses=EntrySerializer)
     @action(detail=True, methods=["post"], permission_classes=[permissions.IsAuthenticated])

@@ -20,9 +20,10 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from kombu.exceptions import OperationalError
 
 from games.models import Match
-from ladder import judging, seasons
+from ladder import fits, judging, seasons, tasks
 from ladder.forms import DecisionForm, KForm, LadderForm, ReasonForm
 from ladder.judging import ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
 from ladder.models import Entry, Flag, Ladder, LadderEvent
@@ -197,6 +198,20 @@ def hold(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, str(refusal))
     else:
         messages.success(request, _("Round %(number)d is held.") % {"number": held.number})
+    return redirect("ladder_manage", ladder.slug)
+
+
+@login_required
+@require_POST
+def fit_now(request: HttpRequest, slug: str) -> HttpResponse:
+    """Have the ladder fitted now, by the worker that does so."""
+    ladder = _own_ladder(request, slug)
+    try:
+        tasks.fit.apply_async((ladder.pk,), expires=fits.EVERY_S)
+    except OperationalError:
+        messages.error(request, _("The workers cannot be reached now; the ladder is fitted once they can."))
+    else:
+        messages.success(request, _("The strengths are being fitted; the standings follow in a moment."))
     return redirect("ladder_manage", ladder.slug)
 
 

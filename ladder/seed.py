@@ -30,6 +30,9 @@ LADDERS = (
 FULL_TABLES_ONLY = ("sage",)
 """House bots that think for seconds of CPU a match: one of the ladders is enough to meet them on."""
 
+ANCHOR = "careful"
+"""The house bot that fits hold where every rating begins: it never changes, so that the scale does not drift."""
+
 
 def seed_ladders() -> None:
     """Create the demo ladders that are missing and enter the house bots that are in none of their entries."""
@@ -51,7 +54,13 @@ def seed_ladders() -> None:
         if seats < 4:
             missing = missing.exclude(name__in=FULL_TABLES_ONLY)
         Entry.objects.bulk_create(
-            Entry(ladder=ladder, bot=bot, seed_rating=ladder.initial_rating, rating=ladder.initial_rating)
+            Entry(
+                ladder=ladder,
+                bot=bot,
+                seed_rating=ladder.initial_rating,
+                rating=ladder.initial_rating,
+                anchor=ladder.initial_rating if bot.name == ANCHOR else None,
+            )
             for bot in missing
         )
         if is_new:

@@ -23,6 +23,7 @@ urlpatterns: list[URLPattern] = [
     path("ladders/<slug:slug>/settings/", manage_views.settings, name="ladder_settings"),
     path("ladders/<slug:slug>/judge/", manage_views.judge, name="ladder_judge"),
     path("ladders/<slug:slug>/hold/", manage_views.hold, name="ladder_hold"),
+    path("ladders/<slug:slug>/fit/", manage_views.fit_now, name="ladder_fit"),
     path("ladders/<slug:slug>/history/", manage_views.events, name="ladder_events"),
     re_path(
         r"^ladders/(?P<slug>[-a-zA-Z0-9_]+)/move/(?P<to>open|start|freeze)/$", manage_views.move, name="ladder_move"

@@ -21,7 +21,9 @@ from bots.upload_rules import SOURCE_MAX
 from bots.versions import add_version, limit_sentences
 from games.matches import create_match
 from games.models import Match, Seat, SeatLog
+from ladder.fits import fit_ladder
 from ladder.models import Entry, Ladder
+from ladder.ratings import rate
 from ladder.registration import register
 from soureh_site.tokens import issue
 from tests.bots.archives import archive
@@ -665,7 +667,7 @@ def test_schema_is_valid_and_without_warnings(tmp_path: Any) -> None:
 
 def test_schema_describes_every_address(anybody: APIClient) -> None:
     schema = anybody.get(API + "schema/", HTTP_ACCEPT="application/vnd.oai.openapi+json").json()
-    assert {"ladders", "bots", "entries", "matches"} == {path.split("/")[3] for path in schema["paths"]}
+    assert {"ladders", "bots", "entries", "matches", "pairings"} == {path.split("/")[3] for path in schema["paths"]}
     for operations in schema["paths"].values():
         for operation in operations.values():
             assert operation["summary"]
@@ -678,12 +680,15 @@ def test_answers_are_as_the_schema_describes_them(anybody: APIClient, ada: Any) 
     finish_one(create_match(kind="trial", rules={"preset": "classic"}, entrants=entrants), log="said so")
     ladder = make_ladder(slug="two")
     own, house = register(ada, version.bot, ladder), make_entries(ladder, 1)[0]
-    make_pairing(ladder, [own, house])
+    pairing, match = make_pairing(ladder, [own, house])
+    finish_one(match)
+    rate(pairing.pk)
+    fit_ladder(ladder.pk)
     create_match(kind="table", rules={"preset": "classic"}, entrants=[{"user": ada}, {"version": version}])
     schema = anybody.get(API + "schema/", HTTP_ACCEPT="application/vnd.oai.openapi+json").json()
     described = plain_schema(schema)
     seen = 0
-    gaps = {"bot": ["mim"], "number": ["1"], "id": [own.pk, house.pk]}
+    gaps = {"bot": ["mim"], "number": ["1"], "id": [own.pk, house.pk], "pairing": [pairing.pk]}
     for path, operations in described["paths"].items():
         if "get" not in operations or path.endswith(("/record/", "/schema/", "/source/", "/reproducer/")):
             continue
