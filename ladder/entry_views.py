@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from bots.models import Bot
 from ladder import registration
+from ladder.fairplay import note_address
 from ladder.models import Entry, Ladder
 from ladder.own_entries import own_entries
 from ladder.registration import NotRegistered
@@ -71,6 +72,7 @@ def register(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, str(reason))
     else:
         messages.success(request, _welcome(entry))
+        note_where(request, entry)
     return _back(request, found.get_absolute_url())
 
 
@@ -96,6 +98,8 @@ def change_entry(request: HttpRequest, pk: int, change: str) -> HttpResponse:
     else:
         said = _said_of_person() if entry.user_id is not None else _said_of_bot()
         messages.success(request, said[change] % {"bot": entry.name, "ladder": entry.ladder})
+        if change in ("ready", "return"):
+            note_where(request, entry)
     return _back(request, entry.ladder.get_absolute_url())
 
 
@@ -130,6 +134,13 @@ def ready(request: HttpRequest) -> JsonResponse:
     until = registration.renew(user)
     table = reverse("table", args=[user.table]) if user.table else None
     return JsonResponse({"ready_until": until and until.isoformat(), "table": table})
+
+
+def note_where(request: HttpRequest, entry: Entry) -> None:
+    """Keep a digest of the address from which an entry is registered or played, if it has one."""
+    # Behind a socket file without a proxy's word there is none.
+    if address := request.META.get("REMOTE_ADDR"):
+        note_address(entry, address)
 
 
 def _back(request: HttpRequest, default: str) -> HttpResponse:

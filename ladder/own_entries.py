@@ -32,6 +32,7 @@ from ladder.registration import (
 
 RECENT = 5
 State = Match.State
+UNPLAYED = (State.WAITING, State.QUEUED, State.OPEN, State.PLAYING)
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def own_entries(user: Any) -> list[OwnEntry]:
         pending = [one for one in paired if one.entry_id == entry.pk and one.pairing.state == Pairing.State.PLAYING]
         row = OwnEntry(entry, pending=_pending(entry, pending, played, places, str(site["workers"])))
         left = why_disqualified(entry, reasons[entry.pk]) if entry.pk in reasons else _why_left(entry)
-        row.waits_for = [left] if left else _waits_for(row, len(pending), user, site)
+        row.waits_for = [left] if left else _waits_for(row, _unplayed(entry, pending, played), user, site)
         row.recent = _recent(entry, changes, paired, played)
         row.may_return = entry.state == Entry.State.WITHDRAWN and not why_shut(entry.ladder)
         rows.append(row)
@@ -169,6 +170,13 @@ def _pending(
                 )
             )
     return found
+
+
+def _unplayed(entry: Entry, paired: Iterable[PairedEntry], played: _Played) -> int:
+    """Return how many pairings keep the entry from another: a bot's at people's tables do not."""
+    kinds = (Match.Kind.TABLE,) if entry.user_id is not None else (Match.Kind.RANKED,)
+    open_ones = [[one for one in played.matches[each.pairing_id] if one.kind in kinds] for each in paired]
+    return sum(any(one.state in UNPLAYED for one in matches) for matches in open_ones)
 
 
 def _others(entry: Entry, seats: Iterable[Seat]) -> list[str]:

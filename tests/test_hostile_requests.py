@@ -20,8 +20,22 @@ from tests.people import person
 
 pytestmark = pytest.mark.django_db
 FIELDS = (
-    *("bot", "name", "source", "file", "note", "about", "ladder", "next", "id", "move", "player_seed", "preset"),
-    "target",
+    *(
+        "bot",
+        "person",
+        "name",
+        "source",
+        "file",
+        "note",
+        "about",
+        "ladder",
+        "next",
+        "id",
+        "move",
+        "player_seed",
+        "preset",
+    ),
+    *("target", "person"),
     *("opponent_1", "opponent_2", "username", "email", "login", "password", "password1", "password2", "oldpassword"),
     *("code", "revoke", "remember", "action_add", "action_primary", "action_remove", "action_send", "uid", "key"),
 )
@@ -83,7 +97,7 @@ def fill() -> dict[str, list[Any]]:
         "pk": [entry.pk],
         "pairing": [pairing.pk],
         "id": [ada.pk],
-        "change": ["pause"],
+        "change": ["pause", "return", "ready", "unready"],
         "to": ["open"],
         "flag": [1],
         "object_id": [table.pk],

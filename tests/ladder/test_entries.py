@@ -174,6 +174,7 @@ def test_person_enters_by_the_form_and_says_that_he_is_ready(by_ada, ada, ladder
     assert 'name="person"' in page
     by_ada.post(reverse("ladder_register", args=[ladder.slug]), {"person": "1"})
     entry = Entry.objects.get(user=ada)
+    assert entry.addresses.count() == 1, "as a digest, for who looks whether one address plays twice at a table"
     assert "only while you are ready" in row_of(ada).waits_for[0]
     there = by_ada.post(reverse("entry_change", args=[entry.pk, "ready"]), {"next": "/entries/"}, follow=True)
     page = there.content.decode()
