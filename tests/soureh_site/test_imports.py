@@ -19,6 +19,8 @@ WITHOUT_DJANGO = [
     "games.referee",
     "games.reproducer.packing",
     "games.sandbox_tasks",
+    "ladder.elo",
+    "ladder.fit",
     "soureh_site.broker",
     "soureh_site.guard",
     "soureh_site.logs",
