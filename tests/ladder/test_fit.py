@@ -245,7 +245,7 @@ pairings = st.integers(2, 4).flatmap(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(pairings, max_size=12), st.integers(0, 5))
 def test_a_win_more_raises_the_winner(rows: list, winner: int) -> None:
     nodes = [Node(), Node(), Node.version_of(1), Node(1300.0, 200.0), Node.version_of(2), Node()]
@@ -256,7 +256,7 @@ def test_a_win_more_raises_the_winner(rows: list, winner: int) -> None:
     assert after.strengths[winner] >= before.strengths[winner] - 1e-6
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(pairings, max_size=12))
 def test_covariance_and_probabilities_are_sound(rows: list) -> None:
     found = fit(Log.of(rows), [Node(), Node(), Node.version_of(1), Node(1300.0, 200.0), Node.version_of(2), Node()])
