@@ -224,6 +224,14 @@ class KForm(forms.Form):
     settled_after = forms.IntegerField(label=LABELS["settled_after"], min_value=0, max_value=SETTLED_MAX)
 
 
+class CapForm(forms.Form):
+    """Another daily cap for a ladder."""
+
+    daily_cap = forms.FloatField(
+        label=LABELS["daily_cap"], help_text=HELP["daily_cap"], min_value=CAP_MIN, max_value=CAP_MAX, required=False
+    )
+
+
 class DecisionForm(forms.ModelForm[Flag]):
     """What a person decides of something that looked odd."""
 

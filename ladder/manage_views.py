@@ -6,8 +6,9 @@ everybody can read.
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
@@ -24,8 +25,8 @@ from kombu.exceptions import OperationalError
 
 from games.models import Match
 from ladder import fits, judging, seasons, tasks
-from ladder.forms import DecisionForm, KForm, LadderForm, ReasonForm
-from ladder.judging import ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
+from ladder.forms import CapForm, DecisionForm, KForm, LadderForm, ReasonForm
+from ladder.judging import ChangeCap, ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
 from ladder.models import Entry, Flag, Ladder, LadderEvent
 from ladder.schedule import next_due
 from ladder.scheduling import NotHeld, try_round
@@ -227,7 +228,7 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         deed = _deed(ladder, asked)
         if deed is None:
-            return render(request, "ladder/judge_k.html", context | {"k_form": _k_form(ladder, asked)})
+            return render(request, "ladder/judge_terms.html", context | {"terms_form": _terms_form(ladder, asked)})
         if request.method == "POST" and form.is_valid():
             done = judging.apply(ladder, deed, request.user, form.cleaned_data["reason"])
             text = _("Done: %(count)d ratings changed, by %(most).0f points at most.")
@@ -241,11 +242,11 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "ladder/judge.html", context)
 
 
-KEPT = ("deed", "entry", "match", "k_new", "k_settled", "settled_after")
+KEPT = ("deed", "entry", "match", "k_new", "k_settled", "settled_after", "daily_cap")
 
 
 def _kept(asked: Mapping[str, Any]) -> dict[str, str]:
-    return {name: asked[name] for name in KEPT if asked.get(name)}
+    return {name: asked[name] for name in KEPT if name in asked}
 
 
 def _title(asked: Mapping[str, Any]) -> str:
@@ -254,12 +255,13 @@ def _title(asked: Mapping[str, Any]) -> str:
         "reinstate": _("Reinstate an entry"),
         "void": _("Void a match"),
         "k": _("Change K"),
+        "cap": _("Change the daily cap"),
     }
     return titles.get(asked.get("deed", ""), "")
 
 
 def _deed(ladder: Ladder, asked: Mapping[str, Any]) -> Deed | None:
-    """Return what is asked for; None for a change of K whose figures are still to be given. Http404 for nothing."""
+    """Return what is asked for; None for a change of terms that are still to be given. Http404 for nothing."""
     kind = asked.get("deed", "")
     if kind in ("disqualify", "reinstate"):
         pk = asked.get("entry", "")
@@ -274,17 +276,31 @@ def _deed(ladder: Ladder, asked: Mapping[str, Any]) -> Deed | None:
         if match is None:
             raise NotJudged(_("There is no match “%(code)s” in %(ladder)s.") % {"code": code[:40], "ladder": ladder})
         return VoidMatch(match)
-    if kind == "k":
-        form = _k_form(ladder, asked)
-        return ChangeK(**form.cleaned_data) if form.is_bound and form.is_valid() else None
-    raise Http404("expected a deed: disqualify, reinstate, void or k")
+    if kind in TERMS:
+        form = _terms_form(ladder, asked)
+        return TERMS[kind].deed(**form.cleaned_data) if form.is_bound and form.is_valid() else None
+    raise Http404("expected a deed: disqualify, reinstate, void, k or cap")
 
 
-def _k_form(ladder: Ladder, asked: Mapping[str, Any]) -> KForm:
-    if any(name in asked for name in ("k_new", "k_settled", "settled_after")):
-        return KForm(asked)
-    names = ("k_new", "k_settled", "settled_after")
-    return KForm(initial={name: getattr(ladder, name) for name in names})
+class Terms(NamedTuple):
+    """What of a ladder's terms a deed changes, and the form that asks for it."""
+
+    form: type[forms.Form]
+    deed: Callable[..., Deed]
+    names: tuple[str, ...]
+
+
+TERMS = {
+    "k": Terms(KForm, ChangeK, ("k_new", "k_settled", "settled_after")),
+    "cap": Terms(CapForm, ChangeCap, ("daily_cap",)),
+}
+
+
+def _terms_form(ladder: Ladder, asked: Mapping[str, Any]) -> forms.Form:
+    terms = TERMS[asked["deed"]]
+    if any(name in asked for name in terms.names):
+        return terms.form(asked)
+    return terms.form(initial={name: getattr(ladder, name) for name in terms.names})
 
 
 @require_safe

@@ -157,7 +157,7 @@ def strength_points(found: Entry) -> list[dict[str, Any]]:
             "high": row.strength + row.half_width,
             "label": date_format(localtime(row.made_at), "j M, H:i"),
         }
-        if row.version is not None and row.version_id != before:
+        if row.version is not None and before is not None and row.version_id != before:
             point["mark"] = _("version %(number)d") % {"number": row.version.number}
         before = row.version_id
         points.append(point)

@@ -142,7 +142,7 @@ def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[
         {
             "entry": entry,
             "is_own": is_own(entry, user),
-            "starts_band": before is not None and before.rank != entry.rank,
+            "starts_band": before is not None and None not in (before.band, entry.band) and before.band != entry.band,
             "trend": trend.get(entry.pk, []),
             "lost": lost(entry),
             "average_place": average_place(entry),

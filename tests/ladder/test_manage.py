@@ -192,6 +192,10 @@ def test_a_match_is_voided_and_k_changed(client, ada):
     client.post(address, asked | {"reason": "calmer"})
     ladder.refresh_from_db()
     assert (ladder.k_new, ladder.replays) == (30.0, 2)
+    assert 'name="daily_cap"' in client.get(address, {"deed": "cap"}).content.decode()
+    client.post(address, {"deed": "cap", "daily_cap": "", "reason": "no bound"})
+    ladder.refresh_from_db()
+    assert (ladder.daily_cap, ladder.replays) == (None, 3)
 
 
 @pytest.mark.parametrize(
