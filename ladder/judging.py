@@ -189,18 +189,21 @@ class ChangeCap:
 
 
 def may_run(user: Any, ladder: Ladder) -> bool:
-    """Tell whether a person may run this ladder: an operator with the right, or its owner."""
-    if not user.is_authenticated:
-        return False
-    return ladder.owner_id == user.pk or (user.is_active and user.is_staff and user.has_perm("ladder.change_ladder"))
+    """Tell whether a person may run this ladder: its owner, or an operator with the right."""
+    return _is_owner(user, ladder) or _is_operator(user)
 
 
 def may_judge(user: Any, ladder: Ladder) -> bool:
-    """Tell whether a person may judge this ladder: an operator with the right, or, until it is closed, its owner."""
-    if user.is_active and user.is_staff and user.has_perm("ladder.change_ladder"):
-        return True
-    is_owner = ladder.owner_id is not None and ladder.owner_id == user.pk
-    return bool(is_owner and ladder.state != Ladder.State.CLOSED)
+    """Tell whether a person may judge this ladder: its owner until it is closed, or an operator with the right."""
+    return (_is_owner(user, ladder) and ladder.state != Ladder.State.CLOSED) or _is_operator(user)
+
+
+def _is_owner(user: Any, ladder: Ladder) -> bool:
+    return ladder.owner_id is not None and ladder.owner_id == user.pk
+
+
+def _is_operator(user: Any) -> bool:
+    return bool(user.is_active and user.is_staff and user.has_perm("ladder.change_ladder"))
 
 
 def preview(ladder: Ladder, deed: Deed) -> Verdict:
@@ -221,7 +224,7 @@ def apply(ladder: Ladder, deed: Deed, by: Any, reason: str) -> Verdict:
         NotJudged: the ladder is closed, no reason is given, or the deed cannot be done.
     """
     if by is not None and not may_judge(by, ladder):
-        if ladder.owner_id == by.pk:
+        if _is_owner(by, ladder):
             raise NotJudged(_("%(ladder)s is closed; only an operator can change it now.") % {"ladder": ladder})
         raise PermissionDenied("expected an operator, or the ladder's owner")
     reason = reason.strip()
