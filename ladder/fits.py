@@ -243,9 +243,9 @@ def _write_entries(entries: Mapping[int, Entry], found: Nodes, fitted: fit.Fit) 
         changed.append(entry)
     standing = [one for one in changed if one.state not in Entry.GONE and not one.is_provisional]
     standing.sort(key=lambda one: (-(one.strength or 0.0), one.pk))
-    bands = fitted.bands([found.current[one.pk] for one in standing]) if standing else []
+    bands: list[int] = fitted.bands([found.current[one.pk] for one in standing]).tolist() if standing else []
     for entry, band in zip(standing, bands, strict=True):
-        entry.band = int(band)
+        entry.band = band
     Entry.objects.bulk_update(changed, ["strength", "half_width", "is_provisional", "band"], batch_size=BATCH)
 
 
