@@ -109,6 +109,12 @@ class PointSerializer(serializers.ModelSerializer[StrengthPoint]):
         read_only_fields = fields
 
 
+def _paged(view: Any, rows: Any, serializer: type[serializers.BaseSerializer[Any]]) -> Response:
+    """Answer with the page of `rows` that the view's request asks for."""
+    answer: Response = view.get_paginated_response(serializer(view.paginate_queryset(rows), many=True).data)
+    return answer
+
+
 class LadderStrengths:
     """Actions of a ladder: its versions, its matrix, its fit, its history."""
 
@@ -116,8 +122,7 @@ class LadderStrengths:
     @action(detail=True, pagination_class=ByPlace, filter_backends=[])
     def versions(self: Any, request: Request, slug: str) -> Response:
         """Return every version that has played in the ladder, strongest first."""
-        page = self.paginate_queryset(version_standings(self.get_object()).defer("covariances"))
-        return self.get_paginated_response(VersionStrengthSerializer(page, many=True).data)
+        return _paged(self, version_standings(self.get_object()).defer("covariances"), VersionStrengthSerializer)
 
     @extend_schema(summary="Who fared how against whom", tags=["ladders"], responses=MeetingSerializer(many=True))
     @action(detail=True, pagination_class=MatrixPages, filter_backends=[])
@@ -131,7 +136,8 @@ class LadderStrengths:
             {"entry": pair[0], "other": pair[1], **one._asdict(), "chance": chances.get(pair)}
             for pair, one in sorted(met.items(), key=lambda item: (ids.index(item[0][0]), ids.index(item[0][1])))
         ]
-        return self.get_paginated_response(MeetingSerializer(rows, many=True).data)
+        answer: Response = self.get_paginated_response(MeetingSerializer(rows, many=True).data)
+        return answer
 
     @extend_schema(summary="How the last fit came about", tags=["ladders"], responses=FitSerializer)
     @action(detail=True, pagination_class=None, filter_backends=[])
@@ -146,8 +152,7 @@ class LadderStrengths:
     @action(detail=True, pagination_class=ByPlace, filter_backends=[])
     def events(self: Any, request: Request, slug: str) -> Response:
         """Return the ladder's history, newest first."""
-        page = self.paginate_queryset(self.get_object().events.select_related("by"))
-        return self.get_paginated_response(EventSerializer(page, many=True).data)
+        return _paged(self, self.get_object().events.select_related("by"), EventSerializer)
 
 
 class EntryStrengths:
@@ -158,13 +163,11 @@ class EntryStrengths:
     def changes(self: Any, request: Request, pk: str) -> Response:
         """Return what each rated pairing did to the entry's rating, newest first."""
         entry: Entry = self.get_object()
-        page = self.paginate_queryset(entry.changes.select_related("version").order_by("-number"))
-        return self.get_paginated_response(ChangeSerializer(page, many=True).data)
+        return _paged(self, entry.changes.select_related("version").order_by("-number"), ChangeSerializer)
 
     @extend_schema(summary="How an entry's strength went", tags=["entries"], responses=PointSerializer(many=True))
     @action(detail=True, pagination_class=ByPlace, filter_backends=[])
     def points(self: Any, request: Request, pk: str) -> Response:
         """Return the points of the entry's chart, newest first."""
         entry: Entry = self.get_object()
-        page = self.paginate_queryset(entry.points.select_related("version").order_by("-pk"))
-        return self.get_paginated_response(PointSerializer(page, many=True).data)
+        return _paged(self, entry.points.select_related("version").order_by("-pk"), PointSerializer)

@@ -29,7 +29,7 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
     """Every version that has played in the ladder, strongest first."""
     ladder = get_object_or_404(Ladder, slug=slug)
     page = Paginator(version_standings(ladder), SHOWN).get_page(request.GET.get("page"))
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "strength": one,
             "is_own": is_own(one.entry, request.user),
