@@ -35,7 +35,7 @@ class Sat(NamedTuple):
 
 @dataclass
 class Logged:
-    """One pairing of the log. `entries`, `versions` and `sat` are by the pairing's entrant."""
+    """One pairing of the log. `entries`, `paired_versions` and `sat` are by the pairing's entrant."""
 
     pk: int
     number: int | None

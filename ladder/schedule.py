@@ -92,9 +92,9 @@ def next_due(ladder: Ladder, now: datetime) -> datetime | None:
 
 
 def coming_rounds(ladder: Ladder, count: int, *, now: datetime) -> list[datetime]:
-    """Return when the next `count` rounds are due, if all goes on as it is; fewer if the season ends before.
+    """Return when the next `count` rounds are due, in UTC, if all goes on as it is; fewer if the season ends before.
 
-    None if it has not begun and nobody knows when it will.
+    An empty list if it is over, or has not begun and nobody knows when it will.
     """
     if not ladder.is_open:
         return []
