@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from bots.models import BotVersion
 from games.duplicates import seat_in_set
 from games.models import Match, Seat
-from ladder.history import UNSHOWN, why_unrated
+from ladder.history import UNSHOWN, player_url, why_unrated
 from ladder.log import Sat, places
 from ladder.models import Entry, PairedEntry, PairedMatch, Pairing, RatingChange
 
@@ -174,13 +174,6 @@ def _sat(cells: Iterable[Cell]) -> list[Sat]:
     return [Sat(cell.match.pk, cell.seat, cell.place, cell.points, bool(cell.fault), None) for cell in cells]
 
 
-def entry_url(entry: Entry) -> str:
-    """Return the address of whoever plays."""
-    if entry.bot is not None:
-        return reverse("bot", args=[entry.bot.slug])
-    return reverse("person", args=[entry.user.username]) if entry.user is not None else ""
-
-
 def pairing_row(shown: Crosstable) -> Mapping[str, Any]:
     """Return a pairing as `games/_match_row.html` takes it: of a set the sums, and the whole's places."""
     badge, label = shown.badge()
@@ -193,7 +186,7 @@ def pairing_row(shown: Crosstable) -> Mapping[str, Any]:
         "seats": [
             {
                 "name": row.entry.name,
-                "url": entry_url(row.entry),
+                "url": player_url(row.entry),
                 "place": row.place,
                 "total": row.points,
                 "rating_change": row.delta,

@@ -17,7 +17,7 @@ from django.utils.translation import pgettext
 
 from bots.models import Bot
 from games.models import Match, Seat
-from ladder.models import Ladder, PairedMatch, Pairing, RatingChange
+from ladder.models import Entry, Ladder, PairedMatch, Pairing, RatingChange
 
 PAGE = 25
 # What no list needs: they are large, or secret.
@@ -180,18 +180,18 @@ def _placed(match: Match) -> list[Seat]:
 def _seat_cell(seat: Seat, change: RatingChange | None) -> dict[str, Any]:
     return {
         "name": seat.name,
-        "url": seat_url(seat),
+        "url": player_url(seat),
         "place": seat.place,
         "total": seat.total,
         "rating_change": change.after - change.before if change else None,
     }
 
 
-def seat_url(seat: Seat) -> str:
-    """Return the address of whoever sits there, or an empty string."""
-    if seat.bot is not None:
-        return reverse("bot", args=[seat.bot.slug])
-    return reverse("person", args=[seat.user.username]) if seat.user is not None else ""
+def player_url(player: Seat | Entry) -> str:
+    """Return the address of the bot or the person who plays, or an empty string."""
+    if player.bot is not None:
+        return reverse("bot", args=[player.bot.slug])
+    return reverse("person", args=[player.user.username]) if player.user is not None else ""
 
 
 def badge_of(match: Match, pairing: Pairing | None) -> tuple[str, str]:
@@ -255,7 +255,7 @@ def running(ladder: Ladder) -> Q:
 
 
 def _key(text: str | None) -> int | None:
-    """Read a match's id from an address; None for none, and for what is none."""
+    """Read a key, such as a match's id, from an address; None for none, and for what is none."""
     if text is None or not text.isascii() or not text.isdigit() or len(text) > 18:
         return None
     return int(text)

@@ -21,8 +21,8 @@ from ladder.history import (
     change_of,
     is_owner,
     pairing_of,
+    player_url,
     rating_changes,
-    seat_url,
     why_unrated,
 )
 from ladder.models import Ladder, Pairing, RatingChange
@@ -99,7 +99,7 @@ def _result(
 ) -> dict[str, Any]:
     return {
         "seat": seat,
-        "url": seat_url(seat),
+        "url": player_url(seat),
         "change": change,
         "delta": change.after - change.before if change else None,
         "capped": capped_note(change, found.paired.ladder) if change else "",

@@ -1,5 +1,7 @@
 """Who meets whom and what it counts: ladders, entries, rounds, pairings and the ledger of ratings."""
 
+from typing import Any
+
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -96,9 +98,8 @@ class Ladder(models.Model):
     # The most that an entry may win or lose on balance against one other owner within a day (UTC); None: no bound.
     daily_cap = models.FloatField(null=True, blank=True, default=100.0)
     rated = models.PositiveIntegerField(default=0)  # pairings in the ledger; its next number less one
-    replays = models.PositiveIntegerField(
-        default=0
-    )  # how often the ledger was rewritten: what was fitted before is old
+    # How often the ledger was rewritten: what was fitted before is old.
+    replays = models.PositiveIntegerField(default=0)
 
     class Meta:
         ordering = ["id"]
@@ -199,6 +200,10 @@ class Entry(models.Model):
     def owner_id(self) -> int | None:
         """Who answers for the entry: the bot's owner (None for a house bot), or the person."""
         return self.bot.owner_id if self.bot else self.user_id
+
+    def is_owned_by(self, user: Any) -> bool:
+        """Tell whether this user answers for the entry; nobody who is not logged in does."""
+        return self.owner_id is not None and self.owner_id == user.pk
 
 
 class Round(models.Model):

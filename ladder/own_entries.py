@@ -20,6 +20,7 @@ from bots.switches import pause_note
 from games.dispatch import places_in_queue
 from games.models import Match, Seat
 from games.status import spell, why_bots_wait
+from ladder.crosstable import UNPLAYED
 from ladder.history import badge_of, why_unrated
 from ladder.models import Entry, Ladder, PairedEntry, Pairing, RatingChange
 from ladder.registration import (
@@ -32,7 +33,6 @@ from ladder.registration import (
 
 RECENT = 5
 State = Match.State
-UNPLAYED = (State.WAITING, State.QUEUED, State.OPEN, State.PLAYING)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import conditional_page, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from ladder.crosstable import Row, crosstable, entry_url, pairing_row, with_matches
-from ladder.history import PAGE, badge_of, capped_note, is_owner, key_page
+from ladder.crosstable import Row, crosstable, pairing_row, with_matches
+from ladder.history import PAGE, badge_of, capped_note, key_page, player_url
 from ladder.models import Ladder, Pairing, Round
 
 
@@ -39,9 +39,8 @@ def pairing(request: HttpRequest, slug: str, pairing: str) -> HttpResponse:
 
 
 def _row(row: Row, ladder: Ladder, reader: Any) -> dict[str, Any]:
-    is_own = is_owner(reader, row.entry.bot) or (row.entry.user_id is not None and row.entry.user_id == reader.pk)
     capped = capped_note(row.change, ladder) if row.change else ""
-    return {"row": row, "url": entry_url(row.entry), "is_own": is_own, "capped": capped}
+    return {"row": row, "url": player_url(row.entry), "is_own": row.entry.is_owned_by(reader), "capped": capped}
 
 
 @require_safe

@@ -15,7 +15,6 @@ from django.views.decorators.http import conditional_page, require_safe
 from ladder import fits
 from ladder.models import Entry, Ladder, Meeting, RatingChange, Strength, StrengthPoint
 from ladder.standings import SHOWN, average_place, lost, standings, version_standings
-from ladder.views import is_own
 
 MATRIX = 16
 CHANGES = 50
@@ -32,7 +31,7 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
     rows: list[dict[str, Any]] = [
         {
             "strength": one,
-            "is_own": is_own(one.entry, request.user),
+            "is_own": one.entry.is_owned_by(request.user),
             "low": one.strength - one.half_width,
             "high": one.strength + one.half_width,
         }
@@ -58,7 +57,7 @@ def matrix(request: HttpRequest, slug: str) -> HttpResponse:
     rows = [
         {
             "entry": entry,
-            "is_own": is_own(entry, request.user),
+            "is_own": entry.is_owned_by(request.user),
             "cells": [_cell(entry, other, met, chances) for other in entries],
         }
         for entry in entries
@@ -80,7 +79,7 @@ def entry(request: HttpRequest, slug: str, pk: str) -> HttpResponse:
     context = {
         "ladder": ladder,
         "entry": found,
-        "is_own": is_own(found, request.user),
+        "is_own": found.is_owned_by(request.user),
         "low": None if found.strength is None else found.strength - (found.half_width or 0.0),
         "high": None if found.strength is None else found.strength + (found.half_width or 0.0),
         "lost": lost(found),

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from games import live, replay
 from games.models import Match, Seat
 from games.wording import describe
-from ladder.history import seat_url
+from ladder.history import player_url
 
 
 def players_by_seat(match: Match) -> list[Seat]:
@@ -70,7 +70,7 @@ def replay_context(match: Match, players: Sequence[Seat], query: Mapping[str, st
 def seat_names(players: Sequence[Seat]) -> list[dict[str, Any]]:
     """Return the seats as the fragments name them; nobody is `you` to a spectator."""
     return [
-        {"name": seat.name, "url": seat_url(seat), "kind": "bot" if seat.version_id else "human", "you": False}
+        {"name": seat.name, "url": player_url(seat), "kind": "bot" if seat.version_id else "human", "you": False}
         for seat in players
     ]
 

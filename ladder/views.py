@@ -70,7 +70,8 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     if found is None:
         raise Http404("expected the slug of a ladder")
     page = Paginator(range(found.standing_count), SHOWN).get_page(request.GET.get("page"))
-    sort = request.GET.get("sort") if request.GET.get("sort") in SORTS else default_sort(found)
+    asked = request.GET.get("sort", "")
+    sort = asked if asked in SORTS else default_sort(found)
     entries = list(standings(found, viewer=request.user, page=page.number, sort=sort))
     context = {
         "ladder": found,
@@ -141,7 +142,7 @@ def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[
     return [
         {
             "entry": entry,
-            "is_own": is_own(entry, user),
+            "is_own": entry.is_owned_by(user),
             "starts_band": before is not None and None not in (before.band, entry.band) and before.band != entry.band,
             "trend": trend.get(entry.pk, []),
             "lost": lost(entry),
@@ -155,15 +156,10 @@ def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[
     ]
 
 
-def is_own(entry: Entry, user: Any) -> bool:
-    """Tell whether the user answers for the entry. The entry was loaded with its bot."""
-    return user.is_authenticated and entry.owner_id is not None and entry.owner_id == user.pk
-
-
 def _whom_to_compare(entries: list[Entry], user: Any) -> Entry | None:
     """Return against whom the page tells everybody's chances: the reader's own best, or who is first on it."""
     known = [entry for entry in entries if entry.strength is not None]
-    own = [entry for entry in known if is_own(entry, user)]
+    own = [entry for entry in known if entry.is_owned_by(user)]
     return next(iter(own or known), None)
 
 
@@ -176,7 +172,8 @@ def _scale(entries: list[Entry]) -> tuple[float, float]:
 
 def _own_elsewhere(entries: list[Entry], page: int, user: Any) -> list[dict[str, Any]]:
     """Return the reader's entries that stand on other pages, each with the number of its page."""
-    pages = [(entry, (entry.position - 1) // SHOWN + 1) for entry in entries if is_own(entry, user)]
+    own = [entry for entry in entries if entry.is_owned_by(user)]
+    pages = [(entry, (entry.position - 1) // SHOWN + 1) for entry in own]  # type: ignore[attr-defined]
     return [{"entry": entry, "page": number} for entry, number in pages if number != page]
 
 
