@@ -195,7 +195,7 @@ class Finding(models.Model):
     """Something that the sweep found between two chairs and put right; the last ones are kept for operators."""
 
     found_at = models.DateTimeField(auto_now_add=True)
-    # lost | failed | unstarted | sealed | void | set_aside | house_fault | trial | unanswered | idle
+    # lost | failed | unstarted | sealed | void | set_aside | house_fault | trial | unanswered | idle | asleep
     what = models.CharField(max_length=12)
     subject = models.CharField(max_length=80)
     detail = models.CharField(max_length=300, blank=True)
