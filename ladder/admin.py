@@ -60,7 +60,8 @@ class LadderAdmin(admin.ModelAdmin[Ladder]):
         elif form.changed_data:
             obj.save(update_fields=form.changed_data)
         text = ", ".join(form.changed_data)[:120] if change else ""
-        LadderEvent.objects.create(ladder=obj, by=request.user, what="changed" if change else "created", subject=text)
+        by: Any = request.user
+        LadderEvent.objects.create(ladder=obj, by=by, what="changed" if change else "created", subject=text)
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Ladder | None = None) -> dict[str, Any]:
         return {} if obj else {"slug": ("name",)}

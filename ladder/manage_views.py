@@ -23,6 +23,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from kombu.exceptions import OperationalError
 
+from bots.switches import pause_note
 from games.models import Match
 from ladder import fits, judging, seasons, tasks
 from ladder.forms import CapForm, DecisionForm, KForm, LadderForm, ReasonForm
@@ -59,7 +60,8 @@ def create(request: HttpRequest) -> HttpResponse:
     """Create a ladder of the reader's own; it is announced, and runs once its owner has it started."""
     if not request.user.has_perm("ladder.add_ladder"):
         raise PermissionDenied("expected somebody who may create ladders")
-    form = LadderForm(request.POST or None, instance=Ladder(owner=request.user, state=Ladder.State.ANNOUNCED))
+    owner: Any = request.user
+    form = LadderForm(request.POST or None, instance=Ladder(owner=owner, state=Ladder.State.ANNOUNCED))
     if request.method == "POST" and form.is_valid() and (ladder := _store_new(form)):
         messages.success(request, _("%(ladder)s is announced. Open it or start it below.") % {"ladder": ladder})
         return redirect("ladder_manage", ladder.slug)
@@ -108,17 +110,13 @@ def _flags(ladder: Ladder) -> Any:
 def _possible_moves(ladder: Ladder) -> list[tuple[str, str, str]]:
     """Return the moves that the ladder can make now: name, button, and what it means."""
     state = Ladder.State
-    moves = {
-        "open": (state.ANNOUNCED,),
-        "start": (state.ANNOUNCED, state.OPEN),
-        "freeze": (state.ANNOUNCED, state.OPEN, state.RUNNING),
-    }
+    moves = {"open": state.OPEN, "start": state.RUNNING, "freeze": state.FROZEN}
     words = {
         "open": (_("Open registration"), _("Entries can be made; no rounds are held yet.")),
         "start": (_("Start it"), _("Rounds are held from now on.")),
         "freeze": (_("Freeze it"), _("No more rounds. What is being played ends, and then the standings are final.")),
     }
-    return [(name, *words[name]) for name, before in moves.items() if ladder.state in before]
+    return [(name, *words[name]) for name, to in moves.items() if ladder.state in seasons.MOVES[to][0]]
 
 
 @login_required
@@ -175,7 +173,7 @@ def move(request: HttpRequest, slug: str, to: str) -> HttpResponse:
     form = ReasonForm(request.POST)
     form.fields["reason"].required = False
     if not form.is_valid():
-        messages.error(request, " ".join(form.errors["reason"]))
+        messages.error(request, " ".join(map(str, form.errors["reason"])))
         return redirect("ladder_manage", ladder.slug)
     try:
         MOVES[to](ladder, by=request.user, reason=form.cleaned_data["reason"])
@@ -191,8 +189,11 @@ def move(request: HttpRequest, slug: str, to: str) -> HttpResponse:
 @login_required
 @require_POST
 def hold(request: HttpRequest, slug: str) -> HttpResponse:
-    """Hold a round now, due or not."""
+    """Hold a round now, due or not, unless the operators have paused the rounds of all ladders."""
     ladder = _own_ladder(request, slug)
+    if (note := pause_note("rounds")) is not None:
+        messages.error(request, note)
+        return redirect("ladder_manage", ladder.slug)
     try:
         held = try_round(ladder.pk)
     except NotHeld as refusal:
@@ -271,7 +272,8 @@ def _deed(ladder: Ladder, asked: Mapping[str, Any]) -> Deed | None:
             raise Http404("expected an entry of the ladder")
         return Disqualify(entry) if kind == "disqualify" else Reinstate(entry)
     if kind == "void":
-        code = asked.get("match", "").strip()
+        # PostgreSQL takes no NUL, and no code holds a space.
+        code = asked.get("match", "").strip().replace("\0", " ")
         match = Match.objects.filter(code=code, paired__ladder=ladder).first()
         if match is None:
             raise NotJudged(_("There is no match “%(code)s” in %(ladder)s.") % {"code": code[:40], "ladder": ladder})
@@ -320,19 +322,16 @@ def decide(request: HttpRequest, slug: str, flag: int) -> HttpResponse:
     found = get_object_or_404(_flags(ladder), pk=flag)
     form = DecisionForm(request.POST, instance=found)
     if not form.is_valid():
-        messages.error(request, " ".join(form.errors["decision"]))
+        messages.error(request, " ".join(map(str, form.errors["decision"])))
         return redirect("ladder_manage", ladder.slug)
+    by: Any = request.user
     with transaction.atomic():
         open_one = Flag.objects.filter(pk=found.pk, is_open=True)
-        if not open_one.update(is_open=False, decided_by=request.user, decision=form.cleaned_data["decision"]):
+        if not open_one.update(is_open=False, decided_by=by, decision=form.cleaned_data["decision"]):
             messages.error(request, _("Somebody decided that already."))
             return redirect("ladder_manage", ladder.slug)
-        LadderEvent.objects.create(
-            # Everybody reads the history, and nobody is to be named for what only looked odd.
-            ladder=ladder,
-            by=request.user,
-            what="decided",
-            subject=str(found.get_kind_display())[:120],
-        )
+        # Everybody reads the history, and nobody is to be named for what only looked odd.
+        subject = str(found.get_kind_display())[:120]
+        LadderEvent.objects.create(ladder=ladder, by=by, what="decided", subject=subject)
     messages.success(request, _("Taken down."))
     return redirect("ladder_manage", ladder.slug)
