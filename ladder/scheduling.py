@@ -11,6 +11,7 @@ divided by the seats, however long no worker comes.
 """
 
 import logging
+import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -220,8 +221,11 @@ def _recent(ladder: Ladder, entries: Sequence[int]) -> dict[int, list[int]]:
 
 
 def _tables(ladder: Ladder, contenders: Sequence[Contender]) -> list[tuple[int, ...]]:
-    """Return who meets whom, in the order of their seats. Raises NotHeld."""
-    tables = pair(contenders, seats=ladder.seats, seed=f"{ladder.pk}/{ladder.rounds + 1}")
+    """Return who meets whom, in the order of their seats, by lots that nobody can foresee. Raises NotHeld.
+
+    Whoever could work the lots out beforehand would pause and resume his entries until the next opponents suit him.
+    """
+    tables = pair(contenders, seats=ladder.seats, seed=secrets.token_hex(16))
     if not tables:
         raise NotHeld(
             _("Too few entries can play now: a match needs %(seats)d of different owners, and there are %(count)d.")

@@ -15,7 +15,10 @@ from ladder.ratings import rate
 from ladder.scheduling import (
     PATIENCE,
     NotHeld,
+    _contenders,
+    _tables,
     due_ladders,
+    free_players,
     hold_due,
     hold_round,
     pending_pairings,
@@ -172,6 +175,14 @@ def test_hold_round_never_brings_one_owners_entries_together() -> None:
     make_entries(ladder, 4, owner=make_user())
     with pytest.raises(NotHeld, match="of different owners"):
         try_round(ladder.pk)
+
+
+def test_nobody_can_work_out_beforehand_whom_he_will_meet() -> None:
+    ladder = make_ladder()
+    make_entries(ladder, 12)
+    contenders = _contenders(ladder, free_players(ladder))
+    # The same entries, in the same round of the same ladder.
+    assert len({tuple(sorted(map(frozenset, _tables(ladder, contenders)), key=sorted)) for _ in range(8)}) > 1
 
 
 def test_hold_round_refuses_a_closed_ladder() -> None:
