@@ -90,6 +90,8 @@ HELP = {
     "carry": _("From 0 (everybody begins anew) to 1 (ratings go on)."),
     "daily_cap": _("Empty: no bound. Up and down alike."),
 }
+# Between these a date can be shown on everybody's clock, and moved on by a season.
+YEARS = (2000, 2200)
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -124,7 +126,7 @@ class LadderForm(forms.ModelForm[Ladder]):
 
     class Meta:
         model = Ladder
-        fields = SETTINGS
+        fields: tuple[str, ...] = SETTINGS
         labels, help_texts = LABELS, HELP
         widgets = {
             "about": forms.Textarea(attrs={"rows": 2, "maxlength": 280}),
@@ -180,6 +182,10 @@ class LadderForm(forms.ModelForm[Ladder]):
             self.add_error("times", _now("Say at which times of the week rounds are held, such as “Mon 20:00”."))
 
     def _check_dates(self, cleaned: dict[str, Any]) -> None:
+        for name in DATES:
+            if (moment := cleaned.get(name)) is not None and not YEARS[0] <= moment.year <= YEARS[1]:
+                text = _now("Choose a year from %(low)d to %(high)d, or leave it empty.")
+                self.add_error(name, text % {"low": YEARS[0], "high": YEARS[1]})
         opens, shuts, starts, ends = (cleaned.get(name) for name in DATES)
         self._check_order("registration_until", opens, shuts, _now("Registration would end before it opens."))
         self._check_order("ends_at", starts, ends, _now("The ladder would end before its first round."))

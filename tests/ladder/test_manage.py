@@ -7,6 +7,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
+from bots.models import Switch
 from ladder.forms import LadderForm
 from ladder.models import Entry, Flag, Ladder, LadderEvent
 from ladder.ratings import rate
@@ -77,6 +78,8 @@ REFUSED = [
         id="registration-ends-first",
     ),
     pytest.param({"ends_at": local(NOW - timedelta(days=1))}, "That has passed already", id="ended"),
+    pytest.param({"registration_until": "9999-12-31T23:59"}, "Choose a year from 2000 to 2200", id="year-9999"),
+    pytest.param({"registration_from": "0001-01-01T00:00"}, "Choose a year from 2000 to 2200", id="year-1"),
     pytest.param({"renews_days": 30}, "only where this one ends", id="next-season-of-no-end"),
     pytest.param({"seats": 5}, "less than or equal to 4", id="five-seats"),
     pytest.param({"k_new": 500}, "less than or equal to 200", id="k"),
@@ -130,6 +133,17 @@ def test_a_ladder_is_opened_started_and_frozen(client, ada):
     assert "Nothing was changed" in page and Ladder.objects.get().state == State.FROZEN
     history = client.get(f"/ladders/{ladder.slug}/history/").content.decode()
     assert history.count("because") == 3 and "/people/ada/" in history
+
+
+def test_an_organiser_holds_a_round_but_not_while_the_operators_have_paused_all(client, ada):
+    ladder = make_ladder(owner=ada)
+    make_entries(ladder, 2)
+    switch = Switch.objects.create(name="rounds", is_paused=True, note="The disk is full.")
+    page = client.post(f"/ladders/{ladder.slug}/hold/", follow=True).content.decode()
+    assert "The disk is full." in page and not ladder.held_rounds.exists()
+    switch.delete()
+    client.post(f"/ladders/{ladder.slug}/hold/")
+    assert ladder.held_rounds.count() == 1
 
 
 def test_settings_change_those_columns_alone_and_the_history_says_which(client, ada):
@@ -213,6 +227,12 @@ def test_what_is_no_deed_is_refused(client, ada, asked, status):
     ladder, _ = played(ada)
     assert client.get(f"/ladders/{ladder.slug}/judge/", asked).status_code == status
     assert not LadderEvent.objects.exists()
+
+
+def test_a_code_with_a_nul_is_no_match(client, ada):
+    ladder, _ = played(ada)
+    page = client.post(f"/ladders/{ladder.slug}/judge/", {"deed": "void", "match": "a\0b"}, follow=True)
+    assert "There is no match" in page.content.decode()
 
 
 def test_a_report_is_decided_once(client, ada):
