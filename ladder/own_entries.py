@@ -224,13 +224,13 @@ def _heard(heard_at: datetime | None) -> str:
 def _waits_for(row: OwnEntry, pending: int, user: Any, site: Mapping[str, str | None]) -> list[str]:
     """Say what keeps an entry from the next round, the most lasting first."""
     entry = row.entry
-    if why := _why_no_rounds(entry.ladder):
+    if why := why_no_rounds(entry.ladder):
         return [why]
     found = [
         why_not_playable(entry.bot, entry) if entry.bot else _why_not_ready(row, user),
         _why_busy(entry, pending),
         site["rounds"] or "",
-        _why_too_few(entry),
+        why_too_few(entry.ladder, entry.active_count),  # type: ignore[attr-defined]
         "" if entry.user_id else site["workers"] or "",
     ]
     return [text for text in found if text]
@@ -244,7 +244,8 @@ def _why_left(entry: Entry) -> str:
     }.get(Entry.State(entry.state), "")
 
 
-def _why_no_rounds(ladder: Ladder) -> str:
+def why_no_rounds(ladder: Ladder) -> str:
+    """Say why a ladder holds no rounds by its state; an empty text if it is running."""
     return {
         Ladder.State.ANNOUNCED: _("The ladder is announced; no rounds are held yet."),
         Ladder.State.OPEN: _("Registration is open; no rounds are held yet."),
@@ -273,8 +274,9 @@ def _why_busy(entry: Entry, pending: int) -> str:
     ) % {"count": pending}
 
 
-def _why_too_few(entry: Entry) -> str:
-    missing = entry.ladder.seats - entry.active_count  # type: ignore[attr-defined]
+def why_too_few(ladder: Ladder, active: int) -> str:
+    """Say how many entries a round lacks if `active` are; an empty text if none. Owners are not told apart here."""
+    missing = ladder.seats - active
     if missing <= 0:
         return ""
     text = ngettext("A round needs %(count)d more entry here.", "A round needs %(count)d more entries here.", missing)

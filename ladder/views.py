@@ -6,8 +6,6 @@ from django.core.paginator import Paginator
 from django.db.models import Case, Count, F, Q, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.http import conditional_page, require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -19,6 +17,7 @@ from ladder.entry_views import own_part
 from ladder.history import latest_rows, match_rows, running
 from ladder.judging import may_run
 from ladder.models import Entry, Ladder, PairedMatch
+from ladder.own_entries import why_no_rounds, why_too_few
 from ladder.standings import SHOWN, SORTS, average_place, default_sort, leaders, lost, standings, trends
 from ladder.table_context import table_context
 
@@ -178,13 +177,5 @@ def _own_elsewhere(entries: list[Entry], page: int, user: Any) -> list[dict[str,
 
 
 def _why_waiting(found: Ladder, active: int) -> str:
-    """Say why no round may come, or an empty string. Owners are not told apart here."""
-    if not found.is_open:
-        return _("This ladder is closed: no rounds are held.")
-    if note := pause_note("rounds"):
-        return note
-    missing = found.seats - active
-    if missing > 0:
-        text = ngettext("A round needs %(count)d more bot here.", "A round needs %(count)d more bots here.", missing)
-        return text % {"count": missing}
-    return ""
+    """Say why no round may come, or an empty string."""
+    return why_no_rounds(found) or pause_note("rounds") or why_too_few(found, active)

@@ -99,7 +99,7 @@ def test_ladder_cards_stand_below_the_heading_above_them(client: Client, path: s
 
 def test_an_empty_ladder_asks_for_bots_and_says_how_many_are_missing(client: Client) -> None:
     page = text(client, make_ladder(seats=4).get_absolute_url())
-    assert "Nobody is entered yet" in page and "A round needs 4 more bots here." in page
+    assert "Nobody is entered yet" in page and "A round needs 4 more entries here." in page
 
 
 def test_a_bot_without_matches_and_ladders_says_so(client: Client) -> None:
