@@ -49,19 +49,24 @@ def seed_ladders() -> None:
                 "unit": Ladder.Unit.SET,
             },
         )
-        entered = Entry.objects.filter(ladder=ladder).values("bot")
-        missing = Bot.objects.filter(owner=None).exclude(pk__in=entered)
-        if seats < 4:
-            missing = missing.exclude(name__in=FULL_TABLES_ONLY)
-        Entry.objects.bulk_create(
-            Entry(
-                ladder=ladder,
-                bot=bot,
-                seed_rating=ladder.initial_rating,
-                rating=ladder.initial_rating,
-                anchor=ladder.initial_rating if bot.name == ANCHOR else None,
-            )
-            for bot in missing
-        )
+        _enter_house_bots(ladder)
         if is_new:
             logger.info("seeded ladder=%s", slug)
+
+
+def _enter_house_bots(ladder: Ladder) -> None:
+    # Where people play too, their entries have no bot, and nothing is outside of a list with a NULL in it.
+    entered = ladder.entries.filter(bot__isnull=False)
+    missing = Bot.objects.filter(owner=None).exclude(pk__in=entered.values("bot"))
+    if ladder.seats < 4:
+        missing = missing.exclude(name__in=FULL_TABLES_ONLY)
+    Entry.objects.bulk_create(
+        Entry(
+            ladder=ladder,
+            bot=bot,
+            seed_rating=ladder.initial_rating,
+            rating=ladder.initial_rating,
+            anchor=ladder.initial_rating if bot.name == ANCHOR else None,
+        )
+        for bot in missing
+    )
