@@ -85,16 +85,14 @@ class Tally:
 
     owners: Mapping[int, int | None]
     pair: dict[tuple[int, int], Sums] = field(default_factory=lambda: defaultdict(Sums))
-    third: dict[tuple[int, int, int], Sums] = field(
-        default_factory=lambda: defaultdict(Sums)
-    )  # the pair's, with c there
-    own: dict[int, Sums] = field(default_factory=lambda: defaultdict(Sums))  # a's mean at a table, over tables
-    beside: dict[tuple[int, int], Sums] = field(
-        default_factory=lambda: defaultdict(Sums)
-    )  # a's own, where b sat (ordered)
-    joint: dict[tuple[int, int], Sums] = field(
-        default_factory=lambda: defaultdict(Sums)
-    )  # the pair's, against the rest
+    third: dict[tuple[int, int, int], Sums] = field(default_factory=lambda: defaultdict(Sums))
+    """Of the pair (a, b), with c there."""
+    own: dict[int, Sums] = field(default_factory=lambda: defaultdict(Sums))
+    """Of a's mean at a table, over tables."""
+    beside: dict[tuple[int, int], Sums] = field(default_factory=lambda: defaultdict(Sums))
+    """Of a's own, where b sat; (a, b) and (b, a) are two."""
+    joint: dict[tuple[int, int], Sums] = field(default_factory=lambda: defaultdict(Sums))
+    """Of the pair's, against the rest of the table."""
 
     def add(self, table: Sequence[Row]) -> None:
         """Take in one table of 2 to 4."""
