@@ -25,7 +25,7 @@ from kombu.exceptions import OperationalError
 
 from bots.switches import pause_note
 from games.models import Match
-from ladder import fits, judging, seasons, tasks
+from ladder import fairplay, fits, judging, seasons, tasks
 from ladder.forms import CapForm, DecisionForm, KForm, LadderForm, ReasonForm
 from ladder.judging import ChangeCap, ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
 from ladder.models import Entry, Flag, Ladder, LadderEvent
@@ -96,7 +96,7 @@ def manage(request: HttpRequest, slug: str) -> HttpResponse:
         "moves": _possible_moves(ladder),
         "reason_form": ReasonForm(),
         "page": Paginator(entries, ENTRIES).get_page(request.GET.get("page")),
-        "flags": list(_flags(ladder).filter(is_open=True)[:FLAGS]),
+        "flags": [(flag, fairplay.sentence(flag)) for flag in _flags(ladder).filter(is_open=True)[:FLAGS]],
         "can_judge": judging.may_judge(request.user, ladder),
         "is_disqualified": Entry.State.DISQUALIFIED,
     }

@@ -237,10 +237,12 @@ def test_a_code_with_a_nul_is_no_match(client, ada):
 
 def test_a_report_is_decided_once(client, ada):
     ladder, entries = played(ada)
+    evidence = {"meetings": 40, "gap": 0.2, "z": 4.2, "limit": 3.1, "third": ""}
     flag = Flag.objects.create(
-        ladder=ladder, kind="losses", entry=entries[0], other=entries[1], evidence={"z": 4.2}, seen_at=timezone.now()
+        ladder=ladder, kind="losses", entry=entries[0], other=entries[1], evidence=evidence, seen_at=timezone.now()
     )
-    assert "4.2" in client.get(f"/ladders/{ladder.slug}/manage/").content.decode()
+    page = client.get(f"/ladders/{ladder.slug}/manage/").content.decode()
+    assert f"In 40 meetings {entries[0].name} lost 20 points in a hundred more" in page and "z = 4.2" in page
     address = f"/ladders/{ladder.slug}/flags/{flag.pk}/"
     client.post(address, {"decision": ""})
     assert Flag.objects.get().is_open
