@@ -133,7 +133,7 @@ def review(ladder: Ladder) -> list[Flag]:
     flags = []
     with transaction.atomic():
         # Two reviews at once would both create a flag, or undo a decision that came between.
-        Ladder.objects.select_for_update().get(pk=ladder.pk)
+        Ladder.objects.select_for_update(no_key=True).get(pk=ladder.pk)
         kept = {(flag.kind, flag.entry_id, flag.other_id): flag for flag in ladder.flags.select_for_update()}
         for one in found:
             flag = kept.get((one.kind, one.entry_id, one.other_id))

@@ -171,7 +171,7 @@ def _store(
 ) -> Fit | None:
     """Write what a fit says; None if a newer one stands there already."""
     with transaction.atomic():
-        held = Ladder.objects.select_for_update().get(pk=ladder.pk)
+        held = Ladder.objects.select_for_update(no_key=True).get(pk=ladder.pk)
         newer = held.fits.filter(Q(replays__gt=ladder.replays) | Q(replays=ladder.replays, number__gt=ladder.rated))
         if newer.exists():
             return None

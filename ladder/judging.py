@@ -246,7 +246,7 @@ def apply(ladder: Ladder, deed: Deed, by: Any, reason: str) -> Verdict:
 
 def _judge(ladder: Ladder, deed: Deed, *, mends: bool) -> tuple[Verdict, dict[str, Any]]:
     """Do a deed under the ladder's lock and replay the log; return what it changes, and what the event tells."""
-    held = Ladder.objects.select_for_update().get(pk=ladder.pk)
+    held = Ladder.objects.select_for_update(no_key=True).get(pk=ladder.pk)
     before = list(held.entries.select_related("bot", "user").order_by("pk"))
     told = deed.do(held)
     held.refresh_from_db()

@@ -36,7 +36,7 @@ def rate(pairing_id: int) -> bool:
         return False
     with transaction.atomic():
         # One ledger, one writer: whoever holds the ladder's row (SQLite: the database) rates.
-        ladder = Ladder.objects.select_for_update().get(pk=ladder_id)
+        ladder = Ladder.objects.select_for_update(no_key=True).get(pk=ladder_id)
         pairing = next(iter(log.read(waiting)), None)
         if pairing is None or not pairing.has_ended:
             return False

@@ -210,7 +210,7 @@ def register(user: Any, entrant: Any, ladder: Ladder) -> Entry:
         raise PermissionDenied("expected the user himself, or a bot of his own")
     with transaction.atomic():
         # Two requests at once would each find room for one more.
-        get_user_model().objects.select_for_update().get(pk=user.pk)
+        get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
         if reason := Desk(user, ladder, Bot.objects.filter(owner=user)).why_not(entrant):
             raise NotRegistered(reason)
         return enter(entrant, ladder)

@@ -69,7 +69,7 @@ def rerate(ladder: Ladder, *, check: bool = False) -> Report:
     stands among the ladder's events.
     """
     with transaction.atomic():
-        replay = Replay(Ladder.objects.select_for_update().get(pk=ladder.pk), mends=not check)
+        replay = Replay(Ladder.objects.select_for_update(no_key=True).get(pk=ladder.pk), mends=not check)
         report = replay.run(stops=check)
         if report.differences and not check:
             rewritten(replay.ladder)

@@ -99,7 +99,7 @@ def try_round(ladder_id: int) -> Round:
         NotHeld: the ladder is not running, or too few entries can play.
     """
     with transaction.atomic():
-        ladder = Ladder.objects.select_for_update().get(pk=ladder_id)
+        ladder = Ladder.objects.select_for_update(no_key=True).get(pk=ladder_id)
         if ladder.state != Ladder.State.RUNNING:
             raise NotHeld(_("This ladder is %(state)s.") % {"state": ladder.get_state_display()})
         players = {one.entry.pk: one for one in free_players(ladder)}

@@ -174,7 +174,7 @@ def _close(ladder_id: int) -> bool:
     """Write the final ranks, close the ladder and create the next season, all at once; False if somebody else did."""
     with transaction.atomic():
         # Nothing of it can be rated or judged meanwhile.
-        ladder = Ladder.objects.select_for_update().get(pk=ladder_id)
+        ladder = Ladder.objects.select_for_update(no_key=True).get(pk=ladder_id)
         if not _move(ladder_id, State.CLOSED, effect={"rated": ladder.rated}):
             return False
         ranked = final_ranks(ladder)

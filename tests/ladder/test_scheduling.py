@@ -1,9 +1,10 @@
 """Rounds: held when due and once, with whom, and what keeps one from being held."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from bots.models import BotVersion, Switch
@@ -12,9 +13,11 @@ from games.models import Match
 from ladder import tasks
 from ladder.models import Entry, Ladder, PairedEntry, Pairing, Round
 from ladder.ratings import rate
+from ladder.registration import register
 from ladder.scheduling import (
     PATIENCE,
     NotHeld,
+    Player,
     _contenders,
     _tables,
     due_ladders,
@@ -535,3 +538,30 @@ def test_two_ticks_at_once_hold_one_round() -> None:
     make_entries(ladder, 4)
     held = race(*[tick] * 3)
     assert sum(held) == 1 and Round.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_who_enters_meanwhile_waits_for_a_round_and_none_for_him(monkeypatch) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("one writer at a time, whatever it writes")
+    ladder, owner = make_ladder(), make_user()
+    make_entries(ladder, 2)
+    bot = make_bot(owner)
+
+    def enter() -> None:
+        try:
+            with connection.cursor() as cursor:
+                # The round waits for us: without this nobody would ever end it.
+                cursor.execute("SET lock_timeout = '2s'")
+            register(owner, bot, ladder)
+        finally:
+            connection.close()
+
+    def enter_meanwhile(held: Ladder) -> list[Player]:
+        # The round holds its ladder's row; people who enter hold their own, and the round may want that.
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(enter).result()
+        return free_players(held)
+
+    monkeypatch.setattr("ladder.scheduling.free_players", enter_meanwhile)
+    assert try_round(ladder.pk) and ladder.entries.count() == 3
