@@ -101,7 +101,7 @@ def open_table(user: Any, *, opponents: Sequence[BotVersion], rules: Rules) -> M
         raise TableRefused(_("Please choose one to three bots to play against."))
     with transaction.atomic():
         # Locking the person makes two requests at once queue, so that both cannot open a table.
-        get_user_model().objects.select_for_update().get(pk=user.pk)
+        get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
         if running_table(user) is not None:
             raise TableRefused(_("You are still sitting at a table. Finish that game, or resign it, first."))
         since = timezone.now() - timedelta(days=1)
@@ -140,7 +140,7 @@ def open_ranked(
     people = sorted(entrant["user"].pk for entrant in entrants if entrant.get("user") is not None)
     with transaction.atomic():
         # In one order, so that two ladders that want the same people do not wait for each other.
-        list(get_user_model().objects.select_for_update().filter(pk__in=people).order_by("pk"))
+        list(get_user_model().objects.select_for_update(no_key=True).filter(pk__in=people).order_by("pk"))
         if busy := sitting(people):
             raise TableRefused(_("%(count)d of these players sit at a table already.") % {"count": len(busy)})
         match = create_match(
@@ -522,8 +522,12 @@ def enforce_clocks() -> int:
     now = timezone.now()
     _let_stand(now)
     tables = Match.objects.filter(kind=Kind.TABLE, state=State.PLAYING, awaits="person", deadline_at__isnull=False)
-    for pk in tables.filter(asked_at__lt=now - timedelta(seconds=ASKED_AGAIN_S)).values_list("pk", flat=True):
-        _send_asked(pk)
+    silent_since = now - timedelta(seconds=ASKED_AGAIN_S)
+    # Not every second: where no worker comes for long they would all find the same in line.
+    silent = tables.filter(asked_at__lt=silent_since, sent_at__lt=silent_since)
+    for pk in list(silent.values_list("pk", flat=True)):
+        if silent.filter(pk=pk).update(sent_at=now):
+            _send_asked(pk)
     return sum(_end_time(match, now) for match in tables.filter(asked_at=None, deadline_at__lte=now))
 
 

@@ -177,9 +177,11 @@ def test_move_that_came_in_time_and_got_lost_is_sent_again(table, office, monkey
     monkeypatch.setattr("games.broker.send", office.send)
     tables.enforce_clocks()
     assert not office.waiting
-    Match.objects.update(asked_at=timezone.now() - timedelta(seconds=tables.ASKED_AGAIN_S + 1))
+    long_ago = timezone.now() - timedelta(seconds=tables.ASKED_AGAIN_S + 1)
+    Match.objects.update(asked_at=long_ago, sent_at=long_ago)
     think(table, 400)
-    assert tables.enforce_clocks() == 0
+    assert tables.enforce_clocks() == tables.enforce_clocks() == 0
+    assert len(office.waiting) == 1, "no worker has come yet, and it waits in line already"
     office.deliver()
     assert tables.moves_of(table) == ["d"]
 
