@@ -27,6 +27,7 @@ from ladder.history import (
 )
 from ladder.models import Ladder, Pairing, RatingChange
 from ladder.table_context import replay_context, table_context
+from ladder.updates import is_update
 
 State = Match.State
 
@@ -59,8 +60,7 @@ def match(request: HttpRequest, code: str) -> HttpResponse:
     context = _facts(found, players, request.user) | _present(found, players, request)
     if found.state in (State.FINISHED, State.VOID):
         context["debriefs"] = _debriefs(found, own)
-    is_update = request.headers.get("HX-Request") == "true"
-    return render(request, "ladder/_match_update.html" if is_update else "ladder/match.html", context)
+    return render(request, "ladder/_match_update.html" if is_update(request) else "ladder/match.html", context)
 
 
 def _facts(found: Match, players: Sequence[Seat], reader: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from django.views.decorators.vary import vary_on_headers
 from ladder.crosstable import Row, crosstable, pairing_row, with_matches
 from ladder.history import PAGE, badge_of, capped_note, key_page, player_url
 from ladder.models import Ladder, Pairing, Round
+from ladder.updates import is_update
 
 
 @require_safe
@@ -34,8 +35,7 @@ def pairing(request: HttpRequest, slug: str, pairing: str) -> HttpResponse:
         "columns": [(match, *badge_of(match, found)) for match in shown.matches],
         "commitment": found.commitment or shown.matches[0].commitment,
     }
-    is_update = request.headers.get("HX-Request") == "true"
-    return render(request, "ladder/_pairing.html" if is_update else "ladder/pairing.html", context)
+    return render(request, "ladder/_pairing.html" if is_update(request) else "ladder/pairing.html", context)
 
 
 def _row(row: Row, ladder: Ladder, reader: Any) -> dict[str, Any]:
@@ -57,8 +57,7 @@ def rounds(request: HttpRequest, slug: str) -> HttpResponse:
         "newer_url": newer_url,
         "older_url": older_url,
     }
-    is_update = request.headers.get("HX-Request") == "true"
-    return render(request, "ladder/_rounds.html" if is_update else "ladder/rounds.html", context)
+    return render(request, "ladder/_rounds.html" if is_update(request) else "ladder/rounds.html", context)
 
 
 def _counted(rows: list[Round]) -> list[dict[str, Any]]:
@@ -94,5 +93,4 @@ def ladder_round(request: HttpRequest, slug: str, number: str) -> HttpResponse:
         "previous": found.number - 1,
         "next": found.number + 1 if found.number < found.ladder.rounds else 0,
     } | counted
-    is_update = request.headers.get("HX-Request") == "true"
-    return render(request, "ladder/_round.html" if is_update else "ladder/round.html", context)
+    return render(request, "ladder/_round.html" if is_update(request) else "ladder/round.html", context)

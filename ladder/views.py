@@ -20,6 +20,7 @@ from ladder.models import Entry, Ladder, PairedMatch
 from ladder.own_entries import why_no_rounds, why_too_few
 from ladder.standings import SHOWN, SORTS, average_place, default_sort, leaders, lost, standings, trends
 from ladder.table_context import table_context
+from ladder.updates import is_update
 
 LATEST = 10
 HOME_LATEST = 6
@@ -38,7 +39,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "latest": latest_rows(HOME_LATEST),
         "paused": pause_note("rounds"),
     }
-    return render(request, "ladder/_home.html" if _is_update(request) else "ladder/home.html", context)
+    return render(request, "ladder/_home.html" if is_update(request) else "ladder/home.html", context)
 
 
 @require_safe
@@ -83,16 +84,11 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
         "own_elsewhere": _own_elsewhere(entries, page.number, request.user),
         "why_waiting": _why_waiting(found, found.active_count),
     } | _matches(found)
-    if _is_update(request):
+    if is_update(request):
         return render(request, "ladder/_ladder.html", context)
     context |= {"rules": plain_rules(found.rules, found.seats), "can_run": may_run(request.user, found)}
     context |= own_part(found, request.user)
     return render(request, "ladder/ladder.html", context)
-
-
-def _is_update(request: HttpRequest) -> bool:
-    """Tell whether an open page asks for its changing parts alone."""
-    return request.headers.get("HX-Request") == "true"
 
 
 def _on_show() -> Match | None:
