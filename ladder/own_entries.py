@@ -269,7 +269,7 @@ def _why_busy(entry: Entry, pending: int) -> str:
         return ""
     return ngettext(
         "It is paired again when what it plays has ended.",
-        "It has %(count)d matches open, which is as many as it may have; it is paired again when one has ended.",
+        "It has %(count)d pairings open, which is as many as it may have; it is paired again when one has ended.",
         pending,
     ) % {"count": pending}
 
