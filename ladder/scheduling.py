@@ -131,13 +131,15 @@ def free_players(ladder: Ladder) -> list[Player]:
     """
     bots, people = _active_bots(ladder), _ready_people(ladder)
     free = [one for one in bots if one.pending < ladder.max_pending]
+    own = {one.entry.user_id for one in people}
+    # Nobody sits down with a bot of his own; where busy ones come, those wait, or a busy one would be called for them.
+    others = [one for one in free if one.entry.owner_id not in own]
     # To the last person; so no table is of busy bots alone.
-    missing = -len(people) % ladder.seats - len(free)
+    missing = -len(people) % ladder.seats - len(others)
     if not people or missing <= 0:
         return free + people
-    own = {one.entry.user_id for one in people}
     busy = [one for one in bots if one.pending >= ladder.max_pending and one.entry.owner_id not in own]
-    return free + sorted(busy, key=lambda one: (one.pending, one.entry.waits, one.entry.pk))[:missing] + people
+    return others + sorted(busy, key=lambda one: (one.pending, one.entry.waits, one.entry.pk))[:missing] + people
 
 
 def _active_bots(ladder: Ladder) -> list[Player]:
@@ -323,7 +325,7 @@ def _create_matches(ladder: Ladder, table: Sequence[Player], *, seed: bytes, is_
     shared: dict[str, Any] = {
         "rules": ladder.rules,
         "entrants": [_entrant(one) for one in table],
-        "share": f"ladder:{ladder.pk}",
+        "share": _share(ladder),
         "server_seed": seed,
         "limits": {"move_s": ladder.move_s, "bank_s": ladder.bank_s},
     }
@@ -332,6 +334,16 @@ def _create_matches(ladder: Ladder, table: Sequence[Player], *, seed: bytes, is_
     if ladder.unit == Ladder.Unit.SET:
         return create_set(is_showcase=is_showcase, **shared)
     return [create_match(kind=Match.Kind.RANKED, seating="fixed", is_showcase=is_showcase, **shared)]
+
+
+def _share(ladder: Ladder) -> str:
+    """Return whose part of the workers a ladder's matches take: its own, but one for all ladders of an organiser.
+
+    Or whoever may create ladders could take any part of the workers, by creating many.
+    """
+    if ladder.owner is None or ladder.owner.is_staff:
+        return f"ladder:{ladder.pk}"
+    return f"organiser:{ladder.owner.pk}"
 
 
 def _entrant(player: Player) -> dict[str, Any]:

@@ -313,6 +313,17 @@ def test_ladders_of_two_and_of_forty_entries_take_turns_at_the_workers() -> None
     assert shares[4:] == [f"ladder:{large.pk}"] * 2
 
 
+def test_ladders_of_one_organiser_take_their_turns_as_one() -> None:
+    organiser = make_user()
+    many = [make_ladder(has_showcase=False, owner=organiser) for _ in range(3)]
+    ours = make_ladder(has_showcase=False)
+    for ladder in (*many, ours):
+        make_entries(ladder, 6)
+        hold_round(ladder.pk)
+    turns = [match.share for match in choose(6)]
+    assert sorted(turns) == sorted([f"organiser:{organiser.pk}", f"ladder:{ours.pk}"] * 3)
+
+
 # People
 
 
@@ -382,6 +393,16 @@ def test_busy_bots_are_not_called_to_their_owners_table() -> None:
     ladder.entries.filter(pk=person.pk).update(ready_until=timezone.now() + timedelta(minutes=5))
     held = hold_round(ladder.pk)
     assert {one.entry.owner_id for one in PairedEntry.objects.filter(pairing__round=held)} == {person.user_id, None}
+
+
+def test_persons_own_free_bot_does_not_stand_for_a_busy_one_that_he_may_meet() -> None:
+    ladder = make_ladder(entrants="both", has_showcase=False)
+    make_entries(ladder, 2)
+    hold_round(ladder.pk)
+    person = enter_people(ladder, 1)[0]
+    make_entries(ladder, 1, owner=person.user)
+    held = hold_round(ladder.pk)
+    assert held is not None and Match.objects.get(paired__pairing__round=held).kind == "table"
 
 
 def test_bot_at_a_persons_table_misses_no_round() -> None:
