@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from ladder import seasons
-from ladder.forms import PLAYED_UNDER, REPLAYED_WITH, SETTINGS, LadderForm
+from ladder.forms import PLAYED_UNDER, REPLAYED_WITH, SETTINGS, LadderForm, columns_to_write
 from ladder.models import Entry, Fit, Flag, Ladder, LadderEvent, Pairing, RatingChange, Round
 from ladder.scheduling import NotHeld, try_round
 from ladder.seasons import NotMoved
@@ -58,7 +58,7 @@ class LadderAdmin(admin.ModelAdmin[Ladder]):
         if not change:
             obj.save()
         elif form.changed_data:
-            obj.save(update_fields=form.changed_data)
+            obj.save(update_fields=columns_to_write(obj, form.changed_data))
         text = ", ".join(form.changed_data)[:120] if change else ""
         by: Any = request.user
         LadderEvent.objects.create(ladder=obj, by=by, what="changed" if change else "created", subject=text)
@@ -123,12 +123,21 @@ class EntryAdmin(admin.ModelAdmin[Entry]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Entry | None = None) -> tuple[str, ...]:
         figures = ("rating", "strength", "half_width", "pairings", "won", "drawn", "place_sum")
-        return ("ladder", "bot", "user", *figures) if obj else figures
+        if obj is None:
+            return figures
+        is_out = obj.state == Entry.State.DISQUALIFIED
+        return ("ladder", "bot", "user", *figures, *(["state"] if is_out else []))
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "state":
+            # Disqualifying replays the log and says why: it is done, and taken back, on the ladder's own pages.
+            kwargs["choices"] = [one for one in Entry.State.choices if one[0] != Entry.State.DISQUALIFIED]
+        return super().formfield_for_choice_field(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Entry, form: Any, change: bool) -> None:
         """Write a new entry whole, of an old one its state and anchor: a rating made meanwhile is not written over."""
         if change:
-            obj.save(update_fields=["state", "anchor"])
+            obj.save(update_fields=[name for name in ("state", "anchor") if name in form.changed_data])
             return
         obj.seed_rating = obj.rating = obj.ladder.initial_rating
         obj.save()

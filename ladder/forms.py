@@ -1,6 +1,7 @@
 """Forms of those who run a ladder. Whatever they set is checked here, on their pages as in the admin."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import available_timezones
@@ -22,6 +23,8 @@ from ladder.models import Flag, Ladder
 # `judging` changes by a replay.
 PLAYED_UNDER = ("rules", "seats", "unit", "entrants")
 REPLAYED_WITH = ("initial_rating", "k_new", "k_settled", "settled_after", "daily_cap")
+# What tells when rounds are due.
+WHEN_ROUNDS = frozenset({"schedule", "round_s", "times", "time_zone"})
 DATES = ("registration_from", "registration_until", "starts_at", "ends_at")
 SETTINGS = (
     "name", "about", "entrants", "seats", "rules", "unit", "ranked_by", "entries_per_owner", "max_pending",
@@ -211,6 +214,17 @@ GROUPS = (
     (_("Seasons"), ("renews_days", "carry")),
     (_("What it counts"), ("ranked_by", *REPLAYED_WITH)),
 )
+
+
+def columns_to_write(ladder: Ladder, changed: Sequence[str]) -> list[str]:
+    """Return which columns of a ladder to write when these settings were changed: all others go on meanwhile.
+
+    When the next round is due is forgotten if that follows from one of them; the next tick finds it anew.
+    """
+    if not WHEN_ROUNDS.intersection(changed):
+        return list(changed)
+    ladder.next_round_at = None
+    return [*changed, "next_round_at"]
 
 
 class ReasonForm(forms.Form):

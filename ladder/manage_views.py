@@ -16,7 +16,6 @@ from django.core.paginator import Paginator
 from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -26,10 +25,9 @@ from kombu.exceptions import OperationalError
 from bots.switches import pause_note
 from games.models import Match
 from ladder import fairplay, fits, judging, seasons, tasks
-from ladder.forms import CapForm, DecisionForm, KForm, LadderForm, ReasonForm
+from ladder.forms import CapForm, DecisionForm, KForm, LadderForm, ReasonForm, columns_to_write
 from ladder.judging import ChangeCap, ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
 from ladder.models import Entry, Flag, Ladder, LadderEvent
-from ladder.schedule import next_due
 from ladder.scheduling import NotHeld, try_round
 from ladder.seasons import NotMoved
 
@@ -143,13 +141,7 @@ def _store(form: LadderForm, by: Any) -> None:
         return
     with transaction.atomic():
         ladder = form.save(commit=False)
-        if {"schedule", "round_s", "times", "time_zone"} & set(changed):
-            ladder.next_round_at = None if ladder.schedule == Ladder.Schedule.EVERY else _next_round(ladder)
-            changed_columns = [*changed, "next_round_at"]
-        else:
-            changed_columns = changed
-        # These columns alone: rounds and ratings go on meanwhile.
-        ladder.save(update_fields=changed_columns)
+        ladder.save(update_fields=columns_to_write(ladder, changed))
         subject = ", ".join(str(form.fields[name].label) for name in changed)
         LadderEvent.objects.create(
             ladder=ladder, by=by, what="changed", subject=subject[:120], effect=_values(ladder, changed)
@@ -158,11 +150,6 @@ def _store(form: LadderForm, by: Any) -> None:
 
 def _values(ladder: Ladder, names: list[str]) -> dict[str, Any]:
     return {name: str(getattr(ladder, name)) for name in names}
-
-
-def _next_round(ladder: Ladder) -> Any:
-    ladder.next_round_at = None
-    return next_due(ladder, timezone.now())
 
 
 @login_required

@@ -235,6 +235,17 @@ def test_a_code_with_a_nul_is_no_match(client, ada):
     assert "There is no match" in page.content.decode()
 
 
+def test_other_times_for_rounds_forget_when_the_next_one_was_due(client, ada):
+    due = timezone.now() + timedelta(days=3)
+    ladder = make_ladder(owner=ada, next_round_at=due)
+    client.post(f"/ladders/{ladder.slug}/settings/", settings(name=ladder.name, about="Another word."))
+    ladder.refresh_from_db()
+    assert (ladder.about, ladder.next_round_at) == ("Another word.", due)
+    client.post(f"/ladders/{ladder.slug}/settings/", settings(name=ladder.name, round_s=90))
+    ladder.refresh_from_db()
+    assert (ladder.round_s, ladder.next_round_at) == (90, None)
+
+
 def test_a_report_is_decided_once(client, ada):
     ladder, entries = played(ada)
     evidence = {"meetings": 40, "gap": 0.2, "z": 4.2, "limit": 3.1, "third": ""}

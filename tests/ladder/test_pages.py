@@ -120,7 +120,7 @@ def test_ladder_shows_standings_matches_rules_and_the_next_round(client: Client)
     assert page.index(f"{second.name}</a>") < page.index(f"{first.name}</a>")  # best first
     assert "1520" in page and "1480" in page and "0–0–1" in page and "1–0–0" in page
     assert reverse("match", args=[match.code]) in page
-    assert "data-countdown=" in page and "Everybody starts at 1500." in page
+    assert "data-countdown=" in page and "The rating starts at 1500." in page
     assert "replaced by a ten only" in page and 'href="/rules/#rule-4.6"' in page
 
 
@@ -604,8 +604,9 @@ def test_admin_holds_a_round_now_and_says_when_it_cannot(operator: Client) -> No
 
 
 NEW_LADDER = {
-    "name": "Odd", "slug": "odd", "state": "running", "seats": 2, "round_s": 60,
-    "initial_rating": 1500, "k_new": 40, "k_settled": 20, "settled_after": 30,
+    "name": "Odd", "slug": "odd", "entrants": "bots", "seats": 2, "unit": "set", "ranked_by": "fit", "max_pending": 1,
+    "move_s": 1, "bank_s": 20, "person_move_s": 60, "person_bank_s": 300, "schedule": "every", "round_s": 60,
+    "time_zone": "UTC", "carry": 0.5, "initial_rating": 1500, "k_new": 40, "k_settled": 20, "settled_after": 30,
 }  # fmt: skip
 
 
@@ -650,6 +651,15 @@ def test_admin_does_not_write_over_a_rating_made_meanwhile(operator: Client) -> 
     operator.post(f"/admin/ladder/entry/{entries[0].pk}/change/", {"state": "paused", "rating": "9999"})
     entry = Entry.objects.get(pk=entries[0].pk)
     assert (entry.state, entry.rating) == ("paused", 1520.0)
+
+
+@pytest.mark.parametrize(("state", "asked"), [("active", "disqualified"), ("disqualified", "active")])
+def test_admin_neither_disqualifies_nor_takes_it_back_behind_the_ledgers_back(
+    operator: Client, state: str, asked: str
+) -> None:
+    entry = make_entries(make_ladder(), 1, state=state)[0]
+    operator.post(f"/admin/ladder/entry/{entry.pk}/change/", {"state": asked, "anchor": "1600"})
+    assert Entry.objects.get(pk=entry.pk).state == state
 
 
 @pytest.mark.parametrize("model", ["pairing", "round", "ratingchange"])
