@@ -3,9 +3,9 @@
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Case, Count, F, Q, When
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.db.models import Case, Count, F, Q, QuerySet, When
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import conditional_page, require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -62,13 +62,7 @@ def ladder_list(request: HttpRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     """Standings, the next round, what is being played and what has been; the reader's own bots."""
-    counted = Ladder.objects.annotate(
-        standing_count=Count("entries", filter=~Q(entries__state__in=Entry.GONE)),
-        active_count=Count("entries", filter=Q(entries__state=Entry.State.ACTIVE)),
-    )
-    found = counted.select_related("previous", "following").filter(slug=slug).first()
-    if found is None:
-        raise Http404("expected the slug of a ladder")
+    found: Any = get_object_or_404(_counted().select_related("previous", "following"), slug=slug)
     page = Paginator(range(found.standing_count), SHOWN).get_page(request.GET.get("page"))
     asked = request.GET.get("sort", "")
     sort = asked if asked in SORTS else default_sort(found)
@@ -89,6 +83,14 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     context |= {"rules": plain_rules(found.rules, found.seats), "can_run": may_run(request.user, found)}
     context |= own_part(found, request.user)
     return render(request, "ladder/ladder.html", context)
+
+
+def _counted() -> QuerySet[Ladder]:
+    """Return the ladders, each with `standing_count`, entries that stand in it, and `active_count`, that may play."""
+    return Ladder.objects.annotate(
+        standing_count=Count("entries", filter=~Q(entries__state__in=Entry.GONE)),
+        active_count=Count("entries", filter=Q(entries__state=Entry.State.ACTIVE)),
+    )
 
 
 def _on_show() -> Match | None:
