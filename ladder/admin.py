@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from django import forms
 from django.contrib import admin, messages
-from django.db.models import Model, QuerySet
+from django.db.models import DateTimeField, Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from ladder import seasons
+from ladder import ratings, seasons
 from ladder.forms import PLAYED_UNDER, REPLAYED_WITH, SETTINGS, LadderForm, columns_to_write
 from ladder.models import Entry, Fit, Flag, Ladder, LadderEvent, Pairing, RatingChange, Round
 from ladder.scheduling import NotHeld, try_round
@@ -41,6 +42,8 @@ class LadderAdminForm(LadderForm):
 @admin.register(Ladder)
 class LadderAdmin(admin.ModelAdmin[Ladder]):
     form = LadderAdminForm
+    # The form's dates are each one field, as on the organisers' page, not the admin's two.
+    formfield_overrides = {DateTimeField: {"form_class": forms.DateTimeField}}
     list_display = ("name", "seats", "state", "round_s", "next_round_at", "rounds", "rated")
     list_editable = ("round_s",)
     list_filter = ("state", "seats")
@@ -59,6 +62,8 @@ class LadderAdmin(admin.ModelAdmin[Ladder]):
             obj.save()
         elif form.changed_data:
             obj.save(update_fields=columns_to_write(obj, form.changed_data))
+            if "initial_rating" in form.changed_data:
+                ratings.move_beginners(obj, was=form.initial["initial_rating"])
         text = ", ".join(form.changed_data)[:120] if change else ""
         by: Any = request.user
         LadderEvent.objects.create(ladder=obj, by=by, what="changed" if change else "created", subject=text)

@@ -629,8 +629,13 @@ def test_admin_refuses_rules_that_the_engine_does_not_know(operator: Client, rul
 
 
 def test_admin_takes_a_preset_with_overrides(operator: Client) -> None:
-    operator.post("/admin/ladder/ladder/add/", NEW_LADDER | {"rules": '{"preset": "classic", "target": 100}'})
-    assert Ladder.objects.get().rules == {**CLASSIC, "target": 100}
+    sent = NEW_LADDER | {"rules": '{"preset": "classic", "target": 100}'}
+    operator.post("/admin/ladder/ladder/add/", sent)
+    ladder = Ladder.objects.get()
+    assert ladder.rules == {**CLASSIC, "target": 100}
+    operator.post(f"/admin/ladder/ladder/{ladder.pk}/change/", sent | {"ends_at": "2100-01-02T03:04"})
+    ladder.refresh_from_db()
+    assert ladder.ends_at is not None and ladder.ends_at.isoformat() == "2100-01-02T03:04:00+00:00"
 
 
 def test_admin_keeps_what_the_log_is_replayed_with_once_it_has_begun(operator: Client) -> None:
