@@ -191,6 +191,14 @@ class Entry(models.Model):
         return str(self.bot or self.user)
 
     @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """The ends of its strength's 95 % interval, Elo scale; None while there is no strength."""
+        if self.strength is None:
+            return None, None
+        half_width = self.half_width or 0.0
+        return self.strength - half_width, self.strength + half_width
+
+    @property
     def is_ready(self) -> bool:
         """Whether a person wants to be paired now."""
         is_set = self.ready_until is not None and self.ready_until > timezone.now()

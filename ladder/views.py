@@ -144,8 +144,8 @@ def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[
             "trend": trend.get(entry.pk, []),
             "lost": lost(entry),
             "average_place": average_place(entry),
-            "low": None if entry.strength is None else entry.strength - (entry.half_width or 0.0),
-            "high": None if entry.strength is None else entry.strength + (entry.half_width or 0.0),
+            "low": entry.interval[0],
+            "high": entry.interval[1],
             "against": against,
             "chance": chance.get(entry.pk),
         }
