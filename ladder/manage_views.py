@@ -24,7 +24,7 @@ from kombu.exceptions import OperationalError
 
 from bots.switches import pause_note
 from games.models import Match
-from ladder import fairplay, fits, judging, seasons, tasks
+from ladder import fairplay, fits, judging, ratings, seasons, tasks
 from ladder.forms import CapForm, DecisionForm, KForm, LadderForm, ReasonForm, columns_to_write
 from ladder.judging import ChangeCap, ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
 from ladder.models import Entry, Flag, Ladder, LadderEvent
@@ -142,6 +142,8 @@ def _store(form: LadderForm, by: Any) -> None:
     with transaction.atomic():
         ladder = form.save(commit=False)
         ladder.save(update_fields=columns_to_write(ladder, changed))
+        if "initial_rating" in changed:
+            ratings.move_beginners(ladder, was=form.initial["initial_rating"])
         subject = ", ".join(str(form.fields[name].label) for name in changed)
         LadderEvent.objects.create(
             ladder=ladder, by=by, what="changed", subject=subject[:120], effect=_values(ladder, changed)

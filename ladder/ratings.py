@@ -52,6 +52,15 @@ def rate(pairing_id: int) -> bool:
     return True
 
 
+def move_beginners(ladder: Ladder, *, was: float) -> int:
+    """Have entries that began at a ladder's initial rating begin at the present one; return how many. Before any round.
+
+    Or who changes it between two registrations could give one entry a better start than another.
+    """
+    now = ladder.initial_rating
+    return ladder.entries.filter(seed_rating=was, pairings=0).update(seed_rating=now, rating=now)
+
+
 def why_uncounted(pairing: Logged, entries: Mapping[int, Entry]) -> str:
     """Return why a pairing counts for nothing by what may still change once it is in the log, or an empty string.
 

@@ -159,6 +159,17 @@ def test_settings_change_those_columns_alone_and_the_history_says_which(client, 
     assert "Seconds between rounds" in event.subject and event.effect["round_s"] == "90"
 
 
+def test_nobody_begins_higher_because_the_initial_rating_was_another_when_he_entered(client, ada):
+    ladder = make_ladder(owner=ada)
+    address, sent = f"/ladders/{ladder.slug}/settings/", settings(name=ladder.name, unit="match", seats=2)
+    client.post(address, sent | {"initial_rating": 4000})
+    ladder.refresh_from_db()
+    make_entries(ladder, 1)
+    make_entries(ladder, 1, rating=1700.0)  # from the season before
+    client.post(address, sent)
+    assert list(ladder.entries.order_by("pk").values_list("seed_rating", "rating")) == [(1500.0,) * 2, (1700.0,) * 2]
+
+
 def test_what_the_history_was_played_under_stays(client, ada):
     ladder = make_ladder(owner=ada, seats=2, rounds=1)
     client.post(f"/ladders/{ladder.slug}/settings/", settings(name=ladder.name, seats=4, k_new=100))
