@@ -458,9 +458,14 @@ def _drop(match: Match, parsed: Outcome) -> bool:
     """Drop a batch that came too late; a decision that stands already needs no word. Always False."""
     action = parsed.action
     logger.info("late change dropped match=%s", match.code)
-    if action is None or action.do != "move":
+    if action is None:
         return False
-    match.refresh_from_db(fields=["state", "asked", "asked_at"])
+    match.refresh_from_db()
+    if action.do == "resign" and match.state in RUNNING:
+        # Nobody else's move undoes it.
+        transaction.on_commit(lambda: resign(match, action.seat), robust=True)
+    if action.do != "move":
+        return False
     is_on_its_way = match.asked_at is not None and match.asked == _asked(action)
     if is_on_its_way or _stands(match, action):
         return False

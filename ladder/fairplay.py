@@ -43,14 +43,16 @@ class Found(NamedTuple):
 
 
 def note_address(entry: Entry, request_ip: str) -> None:
-    """Remember from where an entry was registered or played, as a digest.
+    """Remember from where an entry was registered or played, as a digest; what is no address tells nothing.
 
     Of an IPv6 address only the network's half counts: the rest changes by the hour.
-
-    Raises:
-        ValueError: it is no address.
     """
-    address = ipaddress.ip_address(request_ip)
+    try:
+        address = ipaddress.ip_address(request_ip)
+    except ValueError:
+        # Behind no proxy of ours anybody may send any text for it.
+        logger.warning("no address entry=%d", entry.pk)
+        return
     if isinstance(address, ipaddress.IPv6Address):
         address = address.ipv4_mapped or address
     if address.version == 6:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from games.forms import RulesField
 from ladder.judging import CAP_MAX, CAP_MIN, K_MAX, K_MIN, REASON_MAX, SETTLED_MAX
-from ladder.models import Flag, Ladder
+from ladder.models import Entry, Flag, Ladder
 
 # What a history was played under, and what its log is replayed with: once a round was held they stay, but for what
 # `judging` changes by a replay.
@@ -161,6 +161,7 @@ class LadderForm(forms.ModelForm[Ladder]):
         cleaned = super().clean() or self.cleaned_data
         self._check_slug(cleaned)
         self._check_sets(cleaned)
+        self._check_entrants(cleaned)
         self._check_schedule(cleaned)
         self._check_dates(cleaned)
         return cleaned
@@ -178,6 +179,16 @@ class LadderForm(forms.ModelForm[Ladder]):
         if is_set and self._value(cleaned, "entrants") != Ladder.Entrants.BOTS:
             text = _now("Duplicate sets are for bots: a person would see the same cards again. Choose one match.")
             self.add_error("unit" if "unit" in self.fields else None, text)
+
+    def _check_entrants(self, cleaned: dict[str, Any]) -> None:
+        """Let nobody be left in a ladder that is none for him any more."""
+        entrants = self._value(cleaned, "entrants")
+        gone = {Ladder.Entrants.BOTS: {"user__isnull": False}, Ladder.Entrants.PEOPLE: {"bot__isnull": False}}
+        if self.instance.pk is None or entrants not in gone:
+            return
+        if self.instance.entries.filter(**gone[entrants]).exclude(state__in=Entry.GONE).exists():
+            text = _now("Some who are entered already could not play any more. They would have to withdraw first.")
+            self.add_error("entrants" if "entrants" in self.fields else None, text)
 
     def _check_schedule(self, cleaned: dict[str, Any]) -> None:
         is_weekly = self._value(cleaned, "schedule") == Ladder.Schedule.WEEKLY

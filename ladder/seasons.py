@@ -142,13 +142,23 @@ def _conclude(ladder: Ladder) -> bool:
     return _close(ladder.pk)
 
 
+def grace(ladder: Ladder) -> timedelta:
+    """Return how long what is being played may go on once a ladder is frozen.
+
+    Longer than a person can think about one decision: by doing nothing nobody makes a lost game a void one.
+    """
+    if ladder.entrants == Ladder.Entrants.BOTS:
+        return GRACE
+    return max(GRACE, 2 * timedelta(seconds=ladder.person_move_s + ladder.person_bank_s))
+
+
 def _all_ended(ladder: Ladder) -> bool:
     """Tell whether every match has ended; when the time is up those that have not are ended."""
     unfinished = Match.objects.filter(paired__ladder=ladder, state__in=Match.UNFINISHED)
     now = timezone.now()
     # A ladder may have been frozen before that was kept.
     Ladder.objects.filter(pk=ladder.pk, frozen_at=None).update(frozen_at=now)
-    if now >= (ladder.frozen_at or now) + GRACE:
+    if now >= (ladder.frozen_at or now) + grace(ladder):
         _end(unfinished.exclude(state__in=(Match.State.SHOWING, Match.State.SEALED)).order_by("pk"))
         # What was played counts. The sealed ones of a set are opened with its last, or by the sweep.
         for pk in list(unfinished.filter(state=Match.State.SHOWING).values_list("pk", flat=True)):

@@ -216,6 +216,19 @@ def test_who_resigns_meanwhile_loses_no_move_and_sets_no_clock_back(open_for, of
     assert took_by(game_now(match), player.seat, tables.elapsed_ms(match)) == [pytest.approx(90_000, abs=2000)]
 
 
+def test_a_resignation_that_a_move_overtakes_is_not_lost(open_for, office):
+    match = open_for("ada", "ben", "eve")
+    other = match.players.exclude(pk=to_move(match).pk).first()
+    tables.resign(match, other.seat)
+    [late] = office.take("sandbox.table_move")
+    move(match)
+    office.deliver()
+    office.run("sandbox.table_move", late)
+    office.deliver()
+    match.refresh_from_db()
+    assert [(fault["seat"], fault["kind"]) for fault in match.faults] == [(other.seat, "resigned")]
+
+
 def test_worker_cannot_have_anybody_leave(table, office):
     seat = to_move(table).seat
     tables.resign(table, seat)

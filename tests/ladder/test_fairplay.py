@@ -230,3 +230,10 @@ def test_fairplay_command_prints_what_is_to_be_decided(rivals) -> None:
     out = StringIO()
     call_command("fairplay", rivals[1].ladder.slug, stdout=out)
     assert rivals[2].name in out.getvalue() and "1 to be decided" in out.getvalue()
+
+
+@pytest.mark.django_db
+def test_what_is_no_address_tells_nothing() -> None:
+    entry = make_entries(make_ladder(), 1)[0]
+    note_address(entry, "unknown, really")
+    assert not EntryAddress.objects.exists()

@@ -177,6 +177,17 @@ def test_what_the_history_was_played_under_stays(client, ada):
     assert (ladder.seats, ladder.k_new, ladder.unit) == (2, 40.0, "match")
 
 
+def test_nobody_is_left_in_a_ladder_that_is_none_for_him_any_more(client, ada):
+    ladder = make_ladder(owner=ada, entrants="both")
+    entry = Entry.objects.create(ladder=ladder, user=make_user(), rating=1500.0)
+    address, sent = f"/ladders/{ladder.slug}/settings/", settings(name=ladder.name, seats=2, unit="set")
+    assert "could not play any more" in client.post(address, sent).content.decode()
+    assert Ladder.objects.get().entrants == "both"
+    Entry.objects.filter(pk=entry.pk).update(state="withdrawn")
+    client.post(address, sent)
+    assert Ladder.objects.get().entrants == "bots"
+
+
 def played(ada: User) -> tuple[Ladder, list[Entry]]:
     ladder = make_ladder(owner=ada)
     entries = make_entries(ladder, 3)

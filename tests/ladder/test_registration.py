@@ -323,3 +323,12 @@ def test_seed_again_changes_nothing_and_enters_a_new_house_bot_only() -> None:
     make_bot()
     seed_ladders()
     assert ladder.entries.count() == 2 and Ladder.objects.count() == 2
+
+
+def test_whoever_was_disqualified_does_not_begin_anew_under_another_name(owner) -> None:
+    ladder = make_ladder(entries_per_owner=3)
+    entry = register(owner, make_bot(owner), ladder)
+    Entry.objects.filter(pk=entry.pk).update(state=Entry.State.DISQUALIFIED)
+    with pytest.raises(NotRegistered, match="was disqualified"):
+        register(owner, make_bot(owner), ladder)
+    register(owner, make_bot(owner), make_ladder())

@@ -330,3 +330,9 @@ def test_next_season_takes_on_who_can_play_at_part_of_the_distance() -> None:
         (None, person.user): (1550.0, 1550.0),
     }
     assert all((one.pairings, one.byes, one.seats_taken) == (0, None, []) for one in new.entries.all())
+
+
+def test_what_people_play_may_take_longer_than_one_of_them_can_sit_idle() -> None:
+    slow = make_ladder(entrants="people", person_move_s=900, person_bank_s=300)
+    assert seasons.grace(slow).total_seconds() > 900 + 300
+    assert seasons.grace(make_ladder()) == seasons.GRACE
