@@ -287,7 +287,7 @@ def chances(ladder: Ladder, entry_ids: Sequence[int]) -> dict[tuple[int, int], f
     latest = ladder.fits.first()
     if latest is None:
         return {}
-    columns = _columns(latest)
+    columns = _columns(latest.packed)
     rows = ladder.strengths.filter(entry__in=entry_ids, is_current=True)
     found = [row for row in rows if row.entry_id in columns]
     if not found:
@@ -305,28 +305,36 @@ def chances(ladder: Ladder, entry_ids: Sequence[int]) -> dict[tuple[int, int], f
 
 
 def chances_against(ladder: Ladder, against: int, entry_ids: Sequence[int]) -> dict[int, float]:
-    """Return by entry how likely it is to end ahead of the entry `against`, a tie counting half; two queries.
+    """Return by entry how likely it is to end ahead of the entry `against`, a tie counting half; one query.
 
     Cheaper than `chances`, since one row of covariances is read. Entries that the last fit did not know are left out.
     """
-    latest = ladder.fits.first()
     rows = ladder.strengths.filter(entry__in=[against, *entry_ids], is_current=True).defer("covariances")
-    known = {row.entry_id: row for row in rows.annotate(row=Case(When(entry=against, then="covariances")))}
-    if latest is None or against not in known:
+    latest = Fit.objects.filter(ladder=ladder).order_by("-id")
+    known = {
+        row.entry_id: row
+        for row in rows.annotate(
+            row=Case(When(entry=against, then="covariances")),
+            packed=Case(When(entry=against, then=Subquery(latest.values("packed")[:1]))),
+            facts=Case(When(entry=against, then=Subquery(latest.values("facts")[:1]))),
+        )
+    }
+    if against not in known or not known[against].packed:
         return {}
-    columns, reference = _columns(latest), known[against]
+    reference = known[against]
+    columns = _columns(reference.packed)
     covariances = np.frombuffer(bytes(reference.row), dtype=np.float32).astype(float)
     found = [row for entry, row in known.items() if entry in columns and entry != against]
     strengths = np.array([row.strength - reference.strength for row in found])
     own = covariances[columns[against]]
     variance = np.array([(row.half_width / fit.Z) ** 2 + own - 2 * covariances[columns[row.entry_id]] for row in found])
-    shares = fit.share_ahead(strengths, np.sqrt(np.maximum(variance, 0.0)), latest.facts["ties"]["2"])
+    shares = fit.share_ahead(strengths, np.sqrt(np.maximum(variance, 0.0)), reference.facts["ties"]["2"])
     return {row.entry_id: float(share) for row, share in zip(found, shares, strict=True)}
 
 
-def _columns(made: Fit) -> dict[int, int]:
-    """Return by entry its column in the rows of covariances."""
-    entries = np.frombuffer(bytes(made.packed), dtype=np.int64)
+def _columns(packed: bytes) -> dict[int, int]:
+    """Return by entry its column in the rows of covariances, of what a fit has packed."""
+    entries = np.frombuffer(bytes(packed), dtype=np.int64)
     return {int(entry): column for column, entry in enumerate(entries)}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -110,6 +110,14 @@ def match_rows(ids: Iterable[int], *, name_ladder: bool = True) -> list[dict[str
     return _rows(matches, name_ladder=name_ladder)
 
 
+def rows_of_lists(lists: Sequence[QuerySet[Match]], *, name_ladder: bool = True) -> list[list[dict[str, Any]]]:
+    """Return rows for each list of matches. Two queries, and one for each list."""
+    matches = [list(_with_pairing(one)) for one in lists]
+    prefetch_related_objects([match for one in matches for match in one], _players())
+    rows = iter(_rows([match for one in matches for match in one], name_ladder=name_ladder))
+    return [[next(rows) for _match in one] for one in matches]
+
+
 def latest_rows(count: int) -> list[dict[str, Any]]:
     """Return rows for the matches that ended last, trials apart. Three queries."""
     ended = Match.objects.filter(state=Match.State.FINISHED).exclude(kind=Match.Kind.TRIAL)
@@ -118,8 +126,15 @@ def latest_rows(count: int) -> list[dict[str, Any]]:
 
 def _loaded(matches: QuerySet[Match]) -> QuerySet[Match]:
     """Return the matches with all that a row shows."""
-    seats = Prefetch("players", Seat.objects.select_related("bot", "user").order_by("seat", "entrant"))
-    return matches.select_related("paired__pairing", "paired__ladder").defer(*UNSHOWN).prefetch_related(seats)
+    return _with_pairing(matches).prefetch_related(_players())
+
+
+def _players() -> Prefetch[str, QuerySet[Seat], str]:
+    return Prefetch("players", Seat.objects.select_related("bot", "user").order_by("seat", "entrant"))
+
+
+def _with_pairing(matches: QuerySet[Match]) -> QuerySet[Match]:
+    return matches.select_related("paired__pairing", "paired__ladder").defer(*UNSHOWN)
 
 
 def _rows(matches: Sequence[Match], *, name_ladder: bool) -> list[dict[str, Any]]:

@@ -14,9 +14,9 @@ from games.models import Match
 from games.plain_rules import plain_rules
 from ladder import fits
 from ladder.entry_views import own_part
-from ladder.history import latest_rows, match_rows, running
+from ladder.history import latest_rows, rows_of_lists, running
 from ladder.judging import may_run
-from ladder.models import Entry, Ladder, PairedMatch
+from ladder.models import Entry, Ladder
 from ladder.own_entries import why_no_rounds, why_too_few
 from ladder.standings import SHOWN, SORTS, average_place, default_sort, leaders, lost, standings, trends
 from ladder.table_context import table_context
@@ -115,20 +115,12 @@ def _ladder_cards(*, only_open: bool = True) -> list[dict[str, Any]]:
 
 def _matches(found: Ladder) -> dict[str, Any]:
     """Return the rows of what is being played and of what has ended, fetched together."""
-    now = _running_ids(found)
-    rows = match_rows(now + _latest_ids(found), name_ladder=False)
-    return {"running": rows[: len(now)], "latest": rows[len(now) :]}
-
-
-def _running_ids(found: Ladder) -> list[int]:
-    matches = Match.objects.filter(running(found)).order_by("-state", "-pk")
-    return list(matches.values_list("pk", flat=True)[:LATEST])
-
-
-def _latest_ids(found: Ladder) -> list[int]:
-    """Return the ladder's last matches that have ended."""
-    ended = PairedMatch.objects.filter(ladder=found, match__state__in=(Match.State.FINISHED, Match.State.VOID))
-    return list(ended.order_by("-match_id").values_list("match_id", flat=True)[:LATEST])
+    now = Match.objects.filter(running(found)).order_by("-state", "-pk")[:LATEST]
+    ended = Match.objects.filter(paired__ladder=found, state__in=(Match.State.FINISHED, Match.State.VOID))
+    # By the pairing's column, which an index has with the ladder.
+    latest = ended.order_by("-paired__match_id")[:LATEST]
+    rows = rows_of_lists([now, latest], name_ladder=False)
+    return {"running": rows[0], "latest": rows[1]}
 
 
 def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[str, Any]]:

@@ -5,16 +5,20 @@ Pure presentation: they take plain values, read no database and decide nothing.
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache, wraps
 from typing import Any
 
 from django import template
 from django.template import Context
+from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 register = template.Library()
@@ -23,6 +27,7 @@ register = template.Library()
 CHART_WIDTH, CHART_HEIGHT = 600, 240
 CHART_LEFT, CHART_RIGHT, CHART_TOP, CHART_BOTTOM = 62, 10, 12, 38
 SPARK_WIDTH, SPARK_HEIGHT = 96, 24
+REMEMBERED = 8192  # rendered figures of each kind
 
 
 @register.simple_tag
@@ -93,7 +98,30 @@ def direction(value: float | None) -> str:
     return "up" if rounded > 0 else "down" if rounded < 0 else "none"
 
 
-@register.inclusion_tag("_change.html")
+def remembered(template_name: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., SafeString]]:
+    """Make a tag of what gives a template its values, and remember what it rendered.
+
+    A table of a hundred rows renders hundreds of figures that depend on their values and the language alone, and most
+    are the same at the next look. For functions of values that can be keys; lists are taken as tuples.
+    """
+
+    def wrap(values_of: Callable[..., dict[str, Any]]) -> Callable[..., SafeString]:
+        @lru_cache(maxsize=REMEMBERED)
+        def render(_language: str | None, args: tuple[Any, ...], named: tuple[tuple[str, Any], ...]) -> SafeString:
+            return mark_safe(render_to_string(template_name, values_of(*args, **dict(named))))
+
+        @wraps(values_of)
+        def tag(*args: Any, **named: Any) -> SafeString:
+            keys = tuple(tuple(one) if isinstance(one, list) else one for one in args)
+            return render(get_language(), keys, tuple(sorted(named.items())))
+
+        return tag
+
+    return wrap
+
+
+@register.simple_tag
+@remembered("_change.html")
 def change(value: float | None) -> dict[str, Any]:
     """Render a rating change with sign, colour and, in words, its direction."""
     return {"value": value, "direction": direction(value)}
@@ -117,7 +145,8 @@ def when(moment: datetime | None) -> dict[str, Any]:
     return {"moment": moment, "text": text}
 
 
-@register.inclusion_tag("_rating.html")
+@register.simple_tag
+@remembered("_rating.html")
 def rating(
     value: float | None,
     low: float | None = None,
@@ -147,7 +176,8 @@ def rating(
     return shown | {"has_interval": True, "x_low": x(low), "x_value": x(value), "x_high": x(high)}
 
 
-@register.inclusion_tag("_sparkline.html")
+@register.simple_tag
+@remembered("_sparkline.html")
 def sparkline(values: Sequence[float]) -> dict[str, Any]:
     """Render a trend of figures, oldest first, as a line the size of a word."""
     values = list(values)

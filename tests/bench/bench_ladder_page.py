@@ -69,7 +69,7 @@ def fill(entries: int, matches: int) -> Any:
         cursor.executemany("INSERT INTO who VALUES (%s, %s, %s, %s)", [(i, *row) for i, row in enumerate(who)])
         for statement in STATEMENTS:
             cursor.execute(
-                statement,
+                statement(),
                 {
                     "ladder": ladder.pk, "matches": matches, "entries": entries, "per": per_round,
                     "first_round": first_round,
@@ -84,13 +84,22 @@ def fill(entries: int, matches: int) -> Any:
 
 # Match n is one of round n / per, in which i always meets its neighbour. Every row is like the first but for what is
 # named, so that columns which others add are filled too.
-def copies(table: str, source: str, **columns: str) -> str:
-    """Return the statement that copies the first row of a table for each row of `source`, with these columns set."""
-    named = ", ".join(f"'{column}', {value}" for column, value in columns.items())
-    return (
-        f"INSERT INTO {table} SELECT (jsonb_populate_record(first, jsonb_build_object({named}))).* "
-        f"FROM {table} first, {source} n WHERE first.id = (SELECT min(id) FROM {table})"
-    )
+def copies(model: str, source: str, **columns: str) -> Callable[[], str]:
+    """Return what makes the statement that copies a model's first row for each row of `source`, these columns set."""
+
+    def statement() -> str:
+        from django.apps import apps
+
+        table = apps.get_model(model)._meta.db_table
+        names = [field.column for field in apps.get_model(model)._meta.concrete_fields]
+        values = ", ".join(columns.get(name, f'first."{name}"') for name in names)
+        named = ", ".join(f'"{name}"' for name in names)
+        return (
+            f"INSERT INTO {table} ({named}) SELECT {values} "
+            f"FROM {table} first, {source} n WHERE first.id = (SELECT min(id) FROM {table})"
+        )
+
+    return statement
 
 
 EACH = "generate_series(2, %(matches)s)"
@@ -99,21 +108,22 @@ BOTH = (
     "JOIN who ON who.i = 2 * (m %% %(per)s) + spot)"
 )
 STATEMENTS = (
-    copies("games_match", EACH, id="n", code="lpad(to_hex(n), 16, '0')",
+    copies("games.Match", EACH, id="n", code="lpad(to_hex(n), 16, '0')",
            finished_at="now() - (%(matches)s - n) * interval '1 second'"),
-    copies("ladder_pairing", EACH, id="n", round_id="%(first_round)s + n / %(per)s", number="n",
+    copies("ladder.Pairing", EACH, id="n", round_id="%(first_round)s + n / %(per)s", number="n",
            commitment="lpad(to_hex(n), 64, '0')"),
-    copies("ladder_pairedmatch", EACH, id="n", pairing_id="n", match_id="n"),
-    copies("games_seat", BOTH, id="2 * n.n + n.spot", match_id="n.n", entrant="n.spot", seat="n.spot", bot_id="n.bot",
+    copies("ladder.PairedMatch", EACH, id="n", pairing_id="n", match_id="n"),
+    copies("games.Seat", BOTH, id="2 * n.n + n.spot", match_id="n.n", entrant="n.spot", seat="n.spot", bot_id="n.bot",
            version_id="n.version", place="1 + n.spot"),
-    copies("ladder_pairedentry", BOTH, id="2 * n.n + n.spot", pairing_id="n.n", entry_id="n.entry", entrant="n.spot",
+    copies("ladder.PairedEntry", BOTH, id="2 * n.n + n.spot", pairing_id="n.n", entry_id="n.entry", entrant="n.spot",
            version_id="n.version"),
-    copies("ladder_ratingchange", BOTH, id="2 * n.n + n.spot", entry_id="n.entry", pairing_id="n.n",
+    copies("ladder.RatingChange", BOTH, id="2 * n.n + n.spot", entry_id="n.entry", pairing_id="n.n",
            version_id="n.version",
            seat="n.spot", number="n.n", nth="1 + n.n / %(per)s", before="1500 + n.n %% 400",
            after="1500 + (n.n + 1) %% 400"),
-    """UPDATE ladder_entry e SET rating = 1500 + 300 * sin(e.id), strength = 1500 + 300 * sin(e.id), half_width = 40,
-        band = 1 + (300 - 300 * sin(e.id))::int / 60, is_provisional = false WHERE ladder_id = %(ladder)s""",
+    lambda: """UPDATE ladder_entry e SET rating = 1500 + 300 * sin(e.id), strength = 1500 + 300 * sin(e.id),
+        half_width = 40, band = 1 + (300 - 300 * sin(e.id))::int / 60, is_provisional = false
+        WHERE ladder_id = %(ladder)s""",
 )  # fmt: skip
 
 
