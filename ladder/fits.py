@@ -332,7 +332,7 @@ def chances_against(ladder: Ladder, against: int, entry_ids: Sequence[int]) -> d
     return {row.entry_id: float(share) for row, share in zip(found, shares, strict=True)}
 
 
-def _columns(packed: bytes) -> dict[int, int]:
+def _columns(packed: bytes | memoryview) -> dict[int, int]:
     """Return by entry its column in the rows of covariances, of what a fit has packed."""
     entries = np.frombuffer(bytes(packed), dtype=np.int64)
     return {int(entry): column for column, entry in enumerate(entries)}

@@ -90,9 +90,7 @@ class Desk:
             return why_disqualified(entry, self.reasons.get(entry.pk, ""))
         if entry is not None and entry.state != Entry.State.WITHDRAWN:
             return _("%(name)s is in %(ladder)s already.") % {"name": entry.name, "ladder": self.ladder}
-        return (
-            why_shut(self.ladder) or self._why_barred() or self._why_none_of_these(entrant) or self._why_no_more()
-        )
+        return why_shut(self.ladder) or self._why_barred() or self._why_none_of_these(entrant) or self._why_no_more()
 
     def _why_barred(self) -> str:
         """Say that whoever was disqualified may not begin anew under another name."""
