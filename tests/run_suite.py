@@ -32,10 +32,24 @@ JAILED = ("tests/bots/test_sandbox_hostile.py", "tests/games/test_play.py")
 # Much of it waits for clocks and for processes to come up: one more than there are processors keeps these busy.
 AT_ONCE = (os.cpu_count() or 1) + 1
 ENDURANCE = ("kill", "ledger")
-# What goes through every address is dear, and one database is enough for it: PostgreSQL refuses more of what is sent,
-# and what is shown, and at how many queries, is the same on both.
-ON_POSTGRESQL = ("tests/test_hostile_requests.py",)
-ON_SQLITE = ("tests/test_query_counts.py", "tests/test_two_sets.py", "tests/test_two_worlds.py")
+# What asks for pages is dear, and one database is enough for it: PostgreSQL refuses more of what is sent, and what is
+# shown, and at how many queries, is the same on both. What the pages rest on is tested on both.
+ON_POSTGRESQL = (
+    "tests/test_hostile_requests.py",
+    "tests/test_api.py",
+    "tests/ladder/test_manage.py",
+    "tests/ladder/test_pages.py",
+)
+ON_SQLITE = (
+    "tests/test_query_counts.py",
+    "tests/test_two_sets.py",
+    "tests/test_two_worlds.py",
+    "tests/bots/test_upload_compare.py",
+    "tests/bots/test_upload_page.py",
+    "tests/bots/test_upload_refusals.py",
+    "tests/games/test_pages.py",
+    "tests/soureh_site/test_accounts.py",
+)
 PACKAGES = {"Chromium": "chromium", "PostgreSQL": "postgresql", "bubblewrap": "bubblewrap"}
 
 
