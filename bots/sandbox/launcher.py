@@ -233,7 +233,12 @@ class Start:
         if self._cgroups:
             self._cgroup = self._cgroups.add(limits)
         first = _first_process(process, self._report, deadline)
-        jail = self._jail = Jail(process, first, self._fds.give_away(self._report), self._cgroup)
+        try:
+            jail = self._jail = Jail(process, first, self._report, self._cgroup)
+        except ProcessLookupError as error:
+            # It has ended already, and bwrap says why.
+            raise _failure(process) from error
+        self._fds.give_away(self._report)
         if self._cgroup:
             self._cgroup.take(first)
         self._await_up()
@@ -405,10 +410,9 @@ class _Descriptors:
             self._open.discard(fd)
             os.close(fd)
 
-    def give_away(self, fd: int) -> int:
+    def give_away(self, fd: int) -> None:
         """Leave the closing of this one to somebody else."""
         self._open.discard(fd)
-        return fd
 
     def close_all(self) -> None:
         for fd in list(self._open):

@@ -4,8 +4,10 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,6 +97,25 @@ def test_missing_python_is_no_start(monkeypatch: pytest.MonkeyPatch, sandbox: st
     monkeypatch.setattr(launcher, "runtime", lambda: Runtime(python="/usr/bin/python0"))
     with pytest.raises(SandboxError, match="the sandbox did not start: bwrap: .*python0"):
         launch({"bot.py": b""}, limits=Limits(), mode=sandbox)
+
+
+def test_what_ends_before_it_is_looked_at_is_told_in_bwraps_words(
+    monkeypatch: pytest.MonkeyPatch, sandbox: str
+) -> None:
+    first_process = launcher._first_process
+
+    def looked_at_late(*arguments: Any) -> int:
+        first = first_process(*arguments)
+        while Path(f"/proc/{first}").exists():
+            time.sleep(0.01)
+        return first
+
+    monkeypatch.setattr(launcher, "_first_process", looked_at_late)
+    monkeypatch.setattr(launcher, "runtime", lambda: Runtime(python="/usr/bin/python0"))
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(SandboxError, match="the sandbox did not start: bwrap: .*python0"):
+        launch({"bot.py": b""}, limits=Limits(), mode=sandbox)
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_filter_is_made_once_and_of_reasonable_size(sandbox: str) -> None:
