@@ -7,6 +7,7 @@ the version before it; a person is one node. `fit` has the arithmetic; nothing h
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,9 +83,10 @@ def fit_ladder(ladder_id: int) -> Fit | None:
     if not rows:
         return None
     entries = {entry.pk: entry for entry in ladder.entries.select_related("bot")}
-    before = {Key(one.entry_id, one.version_id): one for one in ladder.strengths.order_by("pk")}
+    strengths = ladder.strengths.order_by("pk").values_list("entry_id", "version_id", "strength")
+    before = {Key(entry, version): strength for entry, version, strength in strengths}
     found = make_nodes(entries, rows, list(before))
-    last = ladder.fits.first()
+    last = ladder.fits.defer("packed").first()
     fitted = fit.fit(_log_of(rows, found.keys), found.nodes, _start(before, found, last))
     return _store(ladder, entries, found, fitted, elapsed_ms=round((time.monotonic() - began) * 1000))
 
@@ -111,7 +113,8 @@ def make_nodes(entries: Mapping[int, Entry], rows: Iterable[LogRow], known: Sequ
     A bot's versions follow on one another in the order in which they first played.
     """
     keys: dict[Key, int] = {}
-    order = [*known, *dict.fromkeys(Key(row.entry, row.version) for row in rows), *_playing(entries.values())]
+    playing = _playing(entries.values())
+    order = [*known, *dict.fromkeys(Key(row.entry, row.version) for row in rows), *playing]
     nodes: list[fit.Node] = []
     last: dict[int, int] = {}
     for key in order:
@@ -120,8 +123,7 @@ def make_nodes(entries: Mapping[int, Entry], rows: Iterable[LogRow], known: Sequ
         index = keys[key] = len(nodes)
         nodes.append(_node(entries[key.entry], last.get(key.entry)))
         last[key.entry] = index
-    playing = {key.entry: keys[key] for key in _playing(entries.values())}
-    return Nodes(list(keys), nodes, {**last, **playing})
+    return Nodes(list(keys), nodes, {**last, **{key.entry: keys[key] for key in playing}})
 
 
 def _playing(entries: Iterable[Entry]) -> list[Key]:
@@ -158,12 +160,14 @@ def _log_of(rows: Sequence[LogRow], keys: Sequence[Key]) -> fit.Log:
     )
 
 
-def _start(before: Mapping[Key, Strength], found: Nodes, last: Fit | None) -> fit.Start | None:
+def _start(before: Mapping[Key, float], found: Nodes, last: Fit | None) -> fit.Start | None:
     """Return where the last fit ended, if it knew the first nodes; what is wrong in it costs time and nothing else."""
-    strengths = [before[key].strength for key in found.keys if key in before]
+    strengths = [before[key] for key in found.keys if key in before]
     if last is None or not strengths:
         return None
-    return fit.Start(strengths, last.facts.get("seat_start", ()), last.facts.get("tie_start", ()))
+    effects, ties = last.facts["seat_effects"], last.facts["ties"]
+    seats = [effect for size in fit.SIZES for effect in effects[str(size)]]
+    return fit.Start(strengths, seats, [math.log(ties[str(order)]) for order in fit.ORDERS])
 
 
 def _store(
@@ -194,15 +198,12 @@ def _store(
 
 
 def _facts(fitted: fit.Fit) -> dict[str, Any]:
-    start = fitted.start
     return {
         "seat_effects": {str(size): list(map(float, effects)) for size, effects in fitted.seat_effects.items()},
         "ties": {str(order): float(tie) for order, tie in fitted.ties.items()},
         "dispersion": float(fitted.dispersion),
         "iterations": fitted.iterations,
         "nodes": len(fitted),
-        "seat_start": list(map(float, start.seats)),
-        "tie_start": list(map(float, start.ties)),
     }
 
 
@@ -252,8 +253,8 @@ def _write_entries(entries: Mapping[int, Entry], found: Nodes, fitted: fit.Fit) 
 def _write_points(ladder: Ladder, found: Nodes, fitted: fit.Fit, made: Fit) -> None:
     """Add a point to the charts of entries that have played enough since their last one, or play another version."""
     played = dict(ladder.entries.filter(pairings__gt=0).values_list("pk", "pairings"))
-    newest = StrengthPoint.objects.filter(entry__ladder=ladder).values("entry").annotate(last=Max("pk"))
-    last = {point.entry_id: point for point in StrengthPoint.objects.filter(pk__in=[row["last"] for row in newest])}
+    newest = StrengthPoint.objects.filter(entry__ladder=ladder).order_by().values("entry").annotate(last=Max("pk"))
+    last = {point.entry_id: point for point in StrengthPoint.objects.filter(pk__in=newest.values("last"))}
     points = []
     for entry_id, nth in played.items():
         node = found.current.get(entry_id)
