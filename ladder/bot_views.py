@@ -4,22 +4,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import F, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Prefetch, QuerySet, Subquery
 from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils.formats import date_format
-from django.utils.timezone import localtime
 from django.views.decorators.http import require_safe
 
 from bots.models import Bot, BotVersion
 from bots.versions import PUBLIC_STATES, playing, with_active
 from games.asides import open_for
 from games.author_views import aside_row
+from ladder.charts import rating_points
 from ladder.history import Listing, is_owner
-from ladder.models import Entry, Ladder, RatingChange
+from ladder.models import Entry, Ladder
+from ladder.standings import average_place, lost
 
-CHART_POINTS = 150
 BOTS_SHOWN = 50
 VERSIONS_SHOWN = 20
 PLAYS = Subquery(playing("pk").values("number")[:1])
@@ -97,34 +96,13 @@ def _free_ladders(found: Bot, entries: Sequence[Entry]) -> list[Ladder]:
 
 def _entry_rows(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Return the bot's entries, each with the points of its chart. One query."""
-    points: dict[int, list[dict[str, Any]]] = {entry.pk: [] for entry in entries}
-    for entry_id, after, rated_at in _thinned(entries):
-        label = date_format(localtime(rated_at), "j M, H:i")
-        points[entry_id].append({"value": after, "label": label})
+    points = rating_points(entries)
     return [
         {
             "entry": entry,
             "points": points[entry.pk],
-            "is_provisional": entry.pairings < entry.ladder.settled_after,
-            "lost": entry.pairings - entry.won - entry.drawn,
-            "average_place": entry.place_sum / entry.pairings if entry.pairings else None,
+            "lost": lost(entry),
+            "average_place": average_place(entry),
         }
         for entry in entries
     ]
-
-
-def _thinned(entries: Sequence[Entry]) -> list[tuple[int, float, Any]]:
-    """Return (entry, rating after, when) of each entry's history at even distances and its last, oldest first."""
-    played = [entry for entry in entries if entry.pairings]
-    if not played:
-        return []
-    parts = [
-        RatingChange.objects.filter(entry=entry)
-        .annotate(rest=F("nth") % max(1, entry.pairings // CHART_POINTS))
-        .filter(Q(rest=0) | Q(nth=entry.pairings))
-        .order_by()
-        .values_list("entry_id", "after", "rated_at", "nth")
-        for entry in played
-    ]
-    rows = parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]
-    return [(entry_id, after, when) for entry_id, after, when, _nth in sorted(rows, key=lambda row: row[3])]

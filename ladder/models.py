@@ -125,7 +125,24 @@ class Ladder(models.Model):
         return self.state in self.GOING_ON
 
 
-class Entry(models.Model):
+class Measured:
+    """Has a strength on the Elo scale and the half width of its 95 % interval; an entry may have neither yet."""
+
+    strength: float | None
+    half_width: float | None
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval; None while there is no strength."""
+        return None if self.strength is None else self.strength - (self.half_width or 0.0)
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval; None while there is no strength."""
+        return None if self.strength is None else self.strength + (self.half_width or 0.0)
+
+
+class Entry(Measured, models.Model):
     """A bot or a person in a ladder; its rating only `ratings` writes, its strength only `fits`."""
 
     class State(models.TextChoices):
@@ -189,14 +206,6 @@ class Entry(models.Model):
     def name(self) -> str:
         """The name under which the entry plays."""
         return str(self.bot or self.user)
-
-    @property
-    def interval(self) -> tuple[float | None, float | None]:
-        """The ends of its strength's 95 % interval, Elo scale; None while there is no strength."""
-        if self.strength is None:
-            return None, None
-        half_width = self.half_width or 0.0
-        return self.strength - half_width, self.strength + half_width
 
     @property
     def is_ready(self) -> bool:
@@ -370,7 +379,7 @@ class Fit(models.Model):
         indexes = [models.Index(fields=["ladder", "-id"], name="ladder_fit_latest")]
 
 
-class Strength(models.Model):
+class Strength(Measured, models.Model):
     """What the last fit says of one node: a person's entry, or one version of a bot's."""
 
     ladder = models.ForeignKey(Ladder, on_delete=models.CASCADE, related_name="strengths")
@@ -393,7 +402,7 @@ class Strength(models.Model):
         ]
 
 
-class StrengthPoint(models.Model):
+class StrengthPoint(Measured, models.Model):
     """An entry's strength as it was fitted at some time: a point of its chart."""
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="points")

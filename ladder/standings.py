@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Case, F, FloatField, OuterRef, Q, QuerySet, Subquery, Value, When, Window
 from django.db.models.functions import Coalesce, Greatest, Lower, Rank, RowNumber
 
-from ladder.models import Entry, Ladder, RatingChange, Strength
+from ladder.models import Entry, Ladder, Measured, RatingChange, Strength
 
 SHOWN = 100
 LAST = 10
@@ -97,12 +97,16 @@ def trends(entries: Iterable[Entry]) -> dict[int, list[float]]:
 def version_standings(ladder: Ladder) -> QuerySet[Strength]:
     """Return every version that has played in the ladder, strongest first, people among them."""
     played = ladder.strengths.filter(pairings__gt=0).exclude(entry__state__in=Entry.GONE)
-    return played.select_related("entry__bot__owner", "entry__user", "version").order_by("-strength", "pk")
+    related = played.select_related("entry__bot__owner", "entry__user", "version")
+    # Of thousands of entries the covariances are megabytes, which no table shows.
+    return related.defer("covariances").order_by("-strength", "pk")
 
 
-def figure(entry: Entry, ladder: Ladder) -> float | None:
-    """Return the figure by which the ladder ranks an entry; None while there is none."""
-    return entry.strength if ladder.ranked_by == Ladder.RankedBy.FIT else entry.rating
+def scale_of(measured: Iterable[Measured]) -> tuple[float, float]:
+    """Return the ends of the scale on which the intervals of one table are drawn, Elo."""
+    ends = [(one.low, one.high) for one in measured]
+    low = min((low for low, _ in ends if low is not None), default=0.0)
+    return low, max((high for _, high in ends if high is not None), default=1.0)
 
 
 def average_place(entry: Entry) -> float | None:

@@ -122,19 +122,19 @@ class LadderStrengths:
     @action(detail=True, pagination_class=ByPlace, filter_backends=[])
     def versions(self: Any, request: Request, slug: str) -> Response:
         """Return every version that has played in the ladder, strongest first."""
-        return _paged(self, version_standings(self.get_object()).defer("covariances"), VersionStrengthSerializer)
+        return _paged(self, version_standings(self.get_object()), VersionStrengthSerializer)
 
     @extend_schema(summary="Who fared how against whom", tags=["ladders"], responses=MeetingSerializer(many=True))
     @action(detail=True, pagination_class=MatrixPages, filter_backends=[])
     def matrix(self: Any, request: Request, slug: str) -> Response:
         """Return each pair's meetings among a part of the standings, both ways."""
         ladder = self.get_object()
-        ids = [entry.pk for entry in self.paginate_queryset(standings(ladder, shown=None))]
-        chances = fits.chances(ladder, ids)
-        met = meetings(ladder, Q(entry__in=ids, other__in=ids))
+        place = {entry.pk: number for number, entry in enumerate(self.paginate_queryset(standings(ladder, shown=None)))}
+        chances = fits.chances(ladder, list(place))
+        met = meetings(ladder, Q(entry__in=place, other__in=place))
         rows = [
             {"entry": pair[0], "other": pair[1], **one._asdict(), "chance": chances.get(pair)}
-            for pair, one in sorted(met.items(), key=lambda item: (ids.index(item[0][0]), ids.index(item[0][1])))
+            for pair, one in sorted(met.items(), key=lambda item: [place[entry] for entry in item[0]])
         ]
         answer: Response = self.get_paginated_response(MeetingSerializer(rows, many=True).data)
         return answer

@@ -1,24 +1,21 @@
 """Pages of strengths: one entry's history, every version, and who fared how against whom."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.core.paginator import Paginator
 from django.db.models import F, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils.formats import date_format
-from django.utils.timezone import localtime
-from django.utils.translation import gettext as _
 from django.views.decorators.http import conditional_page, require_safe
 
 from ladder import fits
-from ladder.models import Entry, Ladder, Meeting, RatingChange, Strength, StrengthPoint
-from ladder.standings import SHOWN, average_place, lost, standings, version_standings
+from ladder.charts import rating_points, strength_points
+from ladder.models import Entry, Ladder, Meeting, Strength
+from ladder.standings import SHOWN, average_place, lost, scale_of, standings, version_standings
 
 MATRIX = 16
 CHANGES = 50
-CHART_POINTS = 200
 OPPONENTS = 50
 
 
@@ -32,13 +29,16 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
         {
             "strength": one,
             "is_own": one.entry.is_owned_by(request.user),
-            "low": one.strength - one.half_width,
-            "high": one.strength + one.half_width,
         }
         for one in page
     ]
-    scale = (min((row["low"] for row in rows), default=0.0), max((row["high"] for row in rows), default=1.0))
-    context = {"ladder": ladder, "page": page, "rows": rows, "scale": scale, "fit": ladder.fits.first()}
+    context = {
+        "ladder": ladder,
+        "page": page,
+        "rows": rows,
+        "scale": scale_of(page),
+        "fit": ladder.fits.defer("packed").first(),
+    }
     return render(request, "ladder/versions.html", context)
 
 
@@ -80,21 +80,18 @@ def entry(request: HttpRequest, slug: str, pk: str) -> HttpResponse:
         "ladder": ladder,
         "entry": found,
         "is_own": found.is_owned_by(request.user),
-        "low": found.interval[0],
-        "high": found.interval[1],
         "lost": lost(found),
         "average_place": average_place(found),
         "strengths": strength_points(found),
-        "ratings": rating_points(found),
+        "ratings": rating_points([found])[found.pk],
         "versions": list(by_version.order_by("pk")),
         "page": changes,
-        "changes": changes,
         "opponents": _opponents(found),
     }
     return render(request, "ladder/entry.html", context)
 
 
-class Met(NamedTuple):
+class HeadToHead(NamedTuple):
     """How an entry fared against another: pairings in which it was ahead, level and behind."""
 
     ahead: int
@@ -111,18 +108,18 @@ class Met(NamedTuple):
         return (self.ahead + self.level / 2) / self.pairings
 
 
-def meetings(ladder: Ladder, which: Q) -> dict[tuple[int, int], Met]:
+def meetings(ladder: Ladder, which: Q) -> dict[tuple[int, int], HeadToHead]:
     """Return by (entry, other), both ways, how the ones that `which` names fared. One query."""
     found = {}
     for one in Meeting.objects.filter(which, ladder=ladder, pairings__gt=0):
         behind = one.pairings - one.ahead - one.level
-        found[one.entry_id, one.other_id] = Met(one.ahead, one.level, behind)
-        found[one.other_id, one.entry_id] = Met(behind, one.level, one.ahead)
+        found[one.entry_id, one.other_id] = HeadToHead(one.ahead, one.level, behind)
+        found[one.other_id, one.entry_id] = HeadToHead(behind, one.level, one.ahead)
     return found
 
 
 def _cell(
-    entry: Entry, other: Entry, met: Mapping[tuple[int, int], Met], chances: Mapping[tuple[int, int], float]
+    entry: Entry, other: Entry, met: Mapping[tuple[int, int], HeadToHead], chances: Mapping[tuple[int, int], float]
 ) -> dict[str, Any]:
     key = entry.pk, other.pk
     return {"other": other, "is_self": entry == other, "met": met.get(key), "chance": chances.get(key)}
@@ -142,43 +139,3 @@ def _opponents(found: Entry) -> list[dict[str, Any]]:
         }
         for _, other in most
     ]
-
-
-def strength_points(found: Entry) -> list[dict[str, Any]]:
-    """Return the chart of the entry's strength with its interval and a mark where another version came. One query."""
-    rows = thinned(list(StrengthPoint.objects.filter(entry=found).select_related("version").order_by("pk")))
-    points: list[dict[str, Any]] = []
-    before = None
-    for row in rows:
-        point = {
-            "value": row.strength,
-            "low": row.strength - row.half_width,
-            "high": row.strength + row.half_width,
-            "label": date_format(localtime(row.made_at), "j M, H:i"),
-        }
-        if row.version is not None and before is not None and row.version_id != before:
-            point["mark"] = _("version %(number)d") % {"number": row.version.number}
-        before = row.version_id
-        points.append(point)
-    return points
-
-
-def thinned(rows: Sequence[StrengthPoint]) -> list[StrengthPoint]:
-    """Return so many of the points as a chart can show, the last and the first of each version among them."""
-    step = max(1, len(rows) // CHART_POINTS)
-    firsts = {index for index, row in enumerate(rows) if not index or rows[index - 1].version_id != row.version_id}
-    return [row for index, row in enumerate(rows) if index % step == 0 or index == len(rows) - 1 or index in firsts]
-
-
-def rating_points(found: Entry) -> list[dict[str, Any]]:
-    """Return the chart of the entry's Elo rating, at even distances. One query."""
-    if not found.pairings:
-        return []
-    step = max(1, found.pairings // CHART_POINTS)
-    rows = RatingChange.objects.filter(entry=found).annotate(rest=F("nth") % step)
-    rows = rows.filter(Q(rest=0) | Q(nth=found.pairings)).order_by("nth")
-    return [_rated_point(after, rated_at) for after, rated_at in rows.values_list("after", "rated_at")]
-
-
-def _rated_point(after: float, rated_at: Any) -> dict[str, Any]:
-    return {"value": after, "label": date_format(localtime(rated_at), "j M, H:i")}

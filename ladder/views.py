@@ -18,7 +18,7 @@ from ladder.history import latest_rows, rows_of_lists, running
 from ladder.judging import may_run
 from ladder.models import Entry, Ladder
 from ladder.own_entries import why_no_rounds, why_too_few
-from ladder.standings import SHOWN, SORTS, average_place, default_sort, leaders, lost, standings, trends
+from ladder.standings import SHOWN, SORTS, average_place, default_sort, leaders, lost, scale_of, standings, trends
 from ladder.table_context import table_context
 from ladder.updates import is_update
 
@@ -67,14 +67,16 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     asked = request.GET.get("sort", "")
     sort = asked if asked in SORTS else default_sort(found)
     entries = list(standings(found, viewer=request.user, page=page.number, sort=sort))
+    against = _whom_to_compare(entries, request.user)
     context = {
         "ladder": found,
         "page": page,
         "sort": sort,
         "kept_query": f"sort={sort}&" if sort != default_sort(found) else "",
         "by_fit": found.ranked_by == Ladder.RankedBy.FIT,
-        "rows": _standing_rows(found, entries, request.user),
-        "scale": _scale(entries),
+        "rows": _standing_rows(found, entries, against, request.user),
+        "against": against,
+        "scale": scale_of(entries),
         "own_elsewhere": _own_elsewhere(entries, page.number, request.user),
         "why_waiting": _why_waiting(found, found.active_count),
     } | _matches(found)
@@ -123,10 +125,9 @@ def _matches(found: Ladder) -> dict[str, Any]:
     return {"running": rows[0], "latest": rows[1]}
 
 
-def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[str, Any]]:
-    """Return the rows of the table of standings."""
+def _standing_rows(found: Ladder, entries: list[Entry], against: Entry | None, user: Any) -> list[dict[str, Any]]:
+    """Return the rows of the table of standings, each with the entry's chance against one of them."""
     trend = trends(entries)
-    against = _whom_to_compare(entries, user)
     chance = fits.chances_against(found, against.pk, [entry.pk for entry in entries]) if against else {}
     return [
         {
@@ -136,9 +137,6 @@ def _standing_rows(found: Ladder, entries: list[Entry], user: Any) -> list[dict[
             "trend": trend.get(entry.pk, []),
             "lost": lost(entry),
             "average_place": average_place(entry),
-            "low": entry.interval[0],
-            "high": entry.interval[1],
-            "against": against,
             "chance": chance.get(entry.pk),
         }
         for before, entry in zip([None, *entries], entries, strict=False)
@@ -150,13 +148,6 @@ def _whom_to_compare(entries: list[Entry], user: Any) -> Entry | None:
     known = [entry for entry in entries if entry.strength is not None]
     own = [entry for entry in known if entry.is_owned_by(user)]
     return next(iter(own or known), None)
-
-
-def _scale(entries: list[Entry]) -> tuple[float, float]:
-    """Return the ends of the scale on which a page's intervals are drawn."""
-    known = [(entry.strength, entry.half_width or 0.0) for entry in entries if entry.strength is not None]
-    low = min((strength - width for strength, width in known), default=0.0)
-    return low, max((strength + width for strength, width in known), default=1.0)
 
 
 def _own_elsewhere(entries: list[Entry], page: int, user: Any) -> list[dict[str, Any]]:

@@ -34,18 +34,6 @@ pytestmark = pytest.mark.django_db
 MOST_QUERIES = 12
 
 
-@pytest.fixture
-def ada():
-    return make_user("ada")
-
-
-@pytest.fixture
-def by_ada(ada) -> Client:
-    client = Client()
-    client.force_login(ada)
-    return client
-
-
 def text(client: Client, url: str, status: int = 200, **headers) -> str:
     response = client.get(url, **headers)
     assert response.status_code == status, url
@@ -322,14 +310,14 @@ def test_bot_shows_its_owner_forms_and_versions_to_open(by_ada: Client, ada) -> 
 
 
 def test_bot_chart_of_a_long_history_is_thinned_and_ends_with_the_present(client: Client) -> None:
-    from ladder.bot_views import CHART_POINTS, _thinned
+    from ladder.charts import MOST, _thinned
 
     ladder = make_ladder()
     entries = make_entries(ladder, 2)
     make_history(ladder, entries, 1000)
     entry = Entry.objects.get(pk=entries[0].pk)
     points = _thinned([entry])
-    assert 100 <= len(points) <= 2 * CHART_POINTS
+    assert 100 <= len(points) <= 2 * MOST
     assert points[-1][1] == entry.changes.order_by("-nth").first().after
 
 
