@@ -232,11 +232,10 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "ladder/judge.html", context)
 
 
-KEPT = ("deed", "entry", "match", "k_new", "k_settled", "settled_after", "daily_cap")
-
-
 def _kept(asked: Mapping[str, Any]) -> dict[str, str]:
-    return {name: asked[name] for name in KEPT if name in asked}
+    """Return of what was asked what the form must send again."""
+    names = ["deed", "entry", "match", *(name for terms in TERMS.values() for name in terms.names)]
+    return {name: asked[name] for name in names if name in asked}
 
 
 def _title(asked: Mapping[str, Any]) -> str:
@@ -253,24 +252,32 @@ def _title(asked: Mapping[str, Any]) -> str:
 def _deed(ladder: Ladder, asked: Mapping[str, Any]) -> Deed | None:
     """Return what is asked for; None for a change of terms that are still to be given. Http404 for nothing."""
     kind = asked.get("deed", "")
-    if kind in ("disqualify", "reinstate"):
-        pk = asked.get("entry", "")
-        entries = ladder.entries.select_related("bot", "user", "ladder")
-        entry = entries.filter(pk=int(pk)).first() if pk.isascii() and pk.isdigit() and len(pk) < 19 else None
-        if entry is None:
-            raise Http404("expected an entry of the ladder")
-        return Disqualify(entry) if kind == "disqualify" else Reinstate(entry)
+    if kind == "disqualify":
+        return Disqualify(_entry(ladder, asked.get("entry", "")))
+    if kind == "reinstate":
+        return Reinstate(_entry(ladder, asked.get("entry", "")))
     if kind == "void":
-        # PostgreSQL takes no NUL, and no code holds a space.
-        code = asked.get("match", "").strip().replace("\0", " ")
-        match = Match.objects.filter(code=code, paired__ladder=ladder).first()
-        if match is None:
-            raise NotJudged(_("There is no match “%(code)s” in %(ladder)s.") % {"code": code[:40], "ladder": ladder})
-        return VoidMatch(match)
+        return VoidMatch(_match(ladder, asked.get("match", "").strip()))
     if kind in TERMS:
         form = _terms_form(ladder, asked)
         return TERMS[kind].deed(**form.cleaned_data) if form.is_bound and form.is_valid() else None
     raise Http404("expected a deed: disqualify, reinstate, void, k or cap")
+
+
+def _entry(ladder: Ladder, pk: str) -> Entry:
+    entries = ladder.entries.select_related("bot", "user", "ladder")
+    entry = entries.filter(pk=int(pk)).first() if pk.isascii() and pk.isdigit() and len(pk) < 19 else None
+    if entry is None:
+        raise Http404("expected an entry of the ladder")
+    return entry
+
+
+def _match(ladder: Ladder, code: str) -> Match:
+    # PostgreSQL takes no NUL, and no code holds a space.
+    match = Match.objects.filter(code=code.replace("\0", " "), paired__ladder=ladder).first()
+    if match is None:
+        raise NotJudged(_("There is no match “%(code)s” in %(ladder)s.") % {"code": code[:40], "ladder": ladder})
+    return match
 
 
 class Terms(NamedTuple):
