@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .limits import THREADS, Limits
+from .makers import is_gone, own_mark
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +31,8 @@ SYSTEMD = Path("/run/systemd/system")
 CONTROLLERS = ("memory", "pids")
 # By the rule of no internal processes a cgroup that passes controllers on holds none: ours move in here.
 LEAF = "soureh-workers"
-# The process that made it, by id and start time, and a number: what is left of a killed one is told by its name.
-BOT = re.compile(r"soureh-bot-(\d+)-(\d+)-\d+")
+# The mark of the process that made it, and a number.
+BOT = re.compile(r"soureh-bot-(\d+-\d+)-\d+")
 # How a mount table writes blanks.
 OCTAL = re.compile(r"\\([0-7]{3})")
 REMOVE_S = 2.0
@@ -117,8 +118,7 @@ class Cgroups:
         Raises:
             OSError: the kernel refused it.
         """
-        pid = os.getpid()
-        cgroup = BotCgroup(self.base / f"soureh-bot-{pid}-{started(pid)}-{next(self._numbers)}")
+        cgroup = BotCgroup(self.base / f"soureh-bot-{own_mark()}-{next(self._numbers)}")
         cgroup.path.mkdir()
         try:
             for name, value in self._limits(limits):
@@ -144,7 +144,7 @@ class Cgroups:
         removed = 0
         for path in self.base.iterdir():
             name = BOT.fullmatch(path.name)
-            if name is None or started(int(name[1])) == int(name[2]):
+            if name is None or not is_gone(name[1]):
                 continue
             left = BotCgroup(path)
             left.kill()
@@ -254,15 +254,6 @@ def _is_marked(base: Path) -> bool:
             if os.getxattr(base, name) == b"1":
                 return True
     return False
-
-
-def started(pid: int) -> int | None:
-    """Return when a process started, in ticks since the boot; None if it is gone."""
-    try:
-        stat = (PROC / str(pid) / "stat").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return int(stat.rpartition(b")")[2].split()[19])
 
 
 def _read(path: Path) -> str:

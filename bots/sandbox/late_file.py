@@ -11,14 +11,14 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from .cgroups import started
+from .makers import is_gone, own_mark
 
 logger = logging.getLogger(__name__)
 
 MEMORY = Path("/dev/shm")
 BOT = "bot.py"
-# By the process that made it, its id and start time, the folder of a killed one is told.
-FOLDER = re.compile(r"soureh-bot-(\d+)-(\d+)-\w+")
+# The mark of the process that made it, and what makes it the only one of its name.
+FOLDER = re.compile(r"soureh-bot-(\d+-\d+)-\w+")
 
 
 class LateFile:
@@ -26,8 +26,7 @@ class LateFile:
 
     def __init__(self, *, group: int | None) -> None:
         """`group` is that of the bwrap that will bind it, if its uid is another one than ours. Raises OSError."""
-        pid = os.getpid()
-        self.path = Path(tempfile.mkdtemp(prefix=f"soureh-bot-{pid}-{started(pid)}-", dir=MEMORY)) / BOT
+        self.path = Path(tempfile.mkdtemp(prefix=f"soureh-bot-{own_mark()}-", dir=MEMORY)) / BOT
         self._fd = -1
         try:
             self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
@@ -67,7 +66,7 @@ def sweep() -> int:
     for path in MEMORY.glob("soureh-bot-*"):
         name = FOLDER.fullmatch(path.name)
         # What belongs to somebody else is no leftover of ours, whatever it is called, and a link leads nowhere of ours.
-        if name is not None and started(int(name[1])) != int(name[2]):
+        if name is not None and is_gone(name[1]):
             with suppress(OSError):
                 _remove(path)
                 removed += 1

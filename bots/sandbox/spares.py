@@ -42,7 +42,7 @@ class Spare(Start):
         return self._process.poll() is None
 
     def await_up(self) -> None:
-        """Wait until it waits for its orders. Raises SandboxError."""
+        """Wait until it waits for its orders; at once if it does already. Raises SandboxError."""
         self._await_up()
         self._source.hide()
 
@@ -86,12 +86,10 @@ class Spares:
             self.close()
             self._files, self._mode = files, mode
         self._drop_dead()
-        fresh: list[Spare] = []
         try:
             while len(self._waiting) < count:
-                fresh.append(Spare(files, mode=mode))
-                self._waiting.append(fresh[-1])
-            for spare in fresh:
+                self._waiting.append(Spare(files, mode=mode))
+            for spare in self._waiting:
                 spare.await_up()
         except SandboxError as error:
             logger.warning("not started ahead error=%s", error)

@@ -8,6 +8,7 @@ from django.test import Client
 
 from bots.process import Limits
 from bots.sandbox import probe
+from tests.bots.jails import MODES
 from tests.people import person
 
 QUICK = Limits(start_s=2.0, move_s=0.3, bank_s=0.25, wall_s=0.8, match_wall_s=60.0, memory_mb=96)
@@ -23,6 +24,12 @@ def sandbox() -> str:
         pytest.skip(f"no sandbox: {report.reason}")
     assert report.mode is not None
     return report.mode
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    """Each mode in which bots can run here."""
+    return str(request.param)
 
 
 @pytest.fixture

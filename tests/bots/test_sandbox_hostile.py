@@ -37,10 +37,9 @@ from games.outcome import parse_outcome
 from games.referee import open_game, play_match
 from tests.bots.archives import archive
 from tests.bots.hostile import FIXTURES, KIT, QUICK, SCRIPTS, control_of, hostile_job, kind_of, upload_of
+from tests.bots.jails import MODES
 from tests.games.jobs import CAREFUL, finished_record
 from tests.live import ROOT, children
-
-MODES = ["A", "B"] if os.geteuid() == 0 else ["A"]
 
 SEATS = 4
 # A script, or what else is brought to a table, by its name.

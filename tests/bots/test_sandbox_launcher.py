@@ -6,7 +6,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,17 +17,12 @@ from bots.sandbox.ending import Ending, signal_name
 from bots.sandbox.launcher import BOT_UID, COMMON, Jail, bwrap_path, launch
 from bots.sandbox.leftovers import end_leftovers
 from bots.sandbox.limits import Limits
+from tests.bots.jails import assert_die_with
 
 PROJECT = Path(__file__).parents[2]
 LIMITS = Limits(memory_mb=64)
-MODES = ["A", "B"] if os.geteuid() == 0 else ["A"]
 
 pytestmark = pytest.mark.usefixtures("sandbox")
-
-
-@pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @contextmanager
@@ -135,16 +129,7 @@ def test_bots_die_with_their_worker(mode: str) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None
         bots = [os.pidfd_open(int(pid)) for pid in worker.stdout.readline().split()]
-        worker.kill()
-        worker.wait()
-        try:
-            assert len(bots) == 2
-            died_by = time.monotonic() + 5
-            for bot in bots:
-                assert select.select([bot], [], [], died_by - time.monotonic())[0], "a bot outlived its worker"
-        finally:
-            for bot in bots:
-                os.close(bot)
+        assert_die_with(worker, bots, count=2)
 
 
 def test_half_made_jail_of_a_killed_worker_is_ended(mode: str) -> None:

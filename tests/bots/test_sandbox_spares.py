@@ -6,7 +6,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,20 +17,15 @@ from bots.sandbox.late_file import LateFile, sweep
 from bots.sandbox.launcher import Jail, Start
 from bots.sandbox.limits import INTERPRETER_MB, MIB, Limits
 from bots.sandbox.spares import Spare, Spares, begin, spares
+from tests.bots.jails import assert_die_with
 from tests.bots.test_process import GOOD, HELLO, question
 from tests.live import children
 
 PROJECT = Path(__file__).parents[2]
-MODES = ["A", "B"] if os.geteuid() == 0 else ["A"]
 BESIDE = {"ours.py": b"WORD = 'beside'"}
 LIMITS = Limits(memory_mb=64)
 
 pytestmark = pytest.mark.usefixtures("sandbox")
-
-
-@pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture
@@ -182,16 +176,7 @@ def test_spares_die_with_their_worker(mode: str) -> None:
         assert worker.stdout is not None and worker.stdout.readline() == "2\n"
         jails = children(worker.pid)
         processes = [os.pidfd_open(pid) for jail in jails for pid in (jail, *children(jail))]
-        worker.kill()
-        worker.wait()
-        try:
-            assert len(processes) == 4
-            died_by = time.monotonic() + 5
-            for process in processes:
-                assert select.select([process], [], [], died_by - time.monotonic())[0], "a spare outlived its worker"
-        finally:
-            for process in processes:
-                os.close(process)
+        assert_die_with(worker, processes, count=4)
     assert left_in_memory(worker.pid) == []
 
 
