@@ -35,29 +35,37 @@ State, Why = BotVersion.State, SetAside.Why
 def review(matches: Sequence[Match]) -> None:
     """See whether matches that have just finished are a fault too many for a version, inside their transaction.
 
-    Those of one set come together, so that versions are locked in order whatever number of matches they faulted in.
+    Those of one set come together: versions are locked in order, whatever number of matches they faulted in, and after
+    all of them their owners in order. So of two sets that end at once only one ever waits for the other.
     """
+    owners: set[int] = set()
     seats = Seat.objects.filter(match__in=matches, version__isnull=False).exclude(fault="")
     for seat in seats.select_related("bot", "match").order_by("version_id", "-match"):
         if seat.bot is not None and seat.bot.owner_id is None:
             _note_house(seat.match, seat)
-        elif seat.match.kind == Match.Kind.RANKED:
-            review_version(seat.version_id or 0, seat.match)
+        elif seat.match.kind == Match.Kind.RANKED and (version := _review_version(seat.version_id or 0, seat.match)):
+            owners.add(version.bot.owner_id or 0)
+    for owner_id in sorted(owners):
+        _recount(owner_id)
 
 
-def review_version(version_id: int, match: Match) -> bool:
-    """Set a ready version aside if it faulted in too many of its last ranked matches; False if it did not.
+def _review_version(version_id: int, match: Match) -> BotVersion | None:
+    """Set a ready version aside if it faulted in too many of its last ranked matches, and return it; None if not.
 
-    Locks the version, so that of two matches that end at once the second counts the first.
+    Locks the version, so that of two matches that end at once the second counts the first. Its owner's count is the
+    caller's.
     """
-    version = BotVersion.objects.select_for_update(of=("self",)).filter(pk=version_id, state=State.READY).first()
+    # Not against those who only refer to it: a pairing has the versions of its matches in another order.
+    ready = BotVersion.objects.select_for_update(of=("self",), no_key=True).filter(state=State.READY)
+    version = ready.filter(pk=version_id).first()
     if version is None:
-        return False
+        return None
     kinds = lately(version)
     faults = [kind for kind in kinds if kind]
     if len(faults) < FAULTS_MAX:
-        return False
-    return set_aside(version, Why.FAULTS, match=match, faults=faults, of_last=len(kinds), before=State.READY)
+        return None
+    told = {"why": Why.FAULTS, "match": match, "faults": faults, "of_last": len(kinds)}
+    return version if _take_out(version, told, before=State.READY) else None
 
 
 def lately(version: BotVersion) -> list[str]:
@@ -77,14 +85,22 @@ def set_aside(
 ) -> bool:
     """Take a version out of play, in the caller's transaction; False if it is not in state `before` any more."""
     told = {"why": why, "match": match, "faults": list(faults), "of_last": of_last}
+    if not _take_out(version, told, before=before):
+        return False
+    _recount(version.bot.owner_id)
+    return True
+
+
+def _take_out(version: BotVersion, told: dict[str, Any], *, before: str) -> bool:
+    """Do what `set_aside` does but for the owner's count; `told` are the columns of SetAside that say why."""
     values = {**told, "is_open": True, "set_at": timezone.now()}
-    state = State.FAILED if why == Why.TRIAL else State.SET_ASIDE
+    state = State.FAILED if told["why"] == Why.TRIAL else State.SET_ASIDE
     row = BotVersion.objects.filter(pk=version.pk, state=before)
     if not row.update(state=state, state_note=reason(SetAside(**told))[:NOTE_CHARS]):
         return False
     SetAside.objects.update_or_create(version=version, defaults=values)
-    _recount(version.bot.owner_id)
-    logger.warning("version set aside version_id=%s why=%s match=%s", version.pk, why, match and match.code)
+    match = told["match"]
+    logger.warning("version set aside version_id=%s why=%s match=%s", version.pk, told["why"], match and match.code)
     return True
 
 
@@ -160,7 +176,8 @@ def sweep_asides() -> int:
     found = 0
     for version_id, match_id in dict(lately_finished.order_by("match").values_list("version_id", "match_id")).items():
         with transaction.atomic():
-            if review_version(version_id or 0, Match.objects.get(pk=match_id)):
+            if version := _review_version(version_id or 0, Match.objects.get(pk=match_id)):
+                _recount(version.bot.owner_id)
                 note("set_aside", f"version {version_id}", "missed when its match finished")
                 found += 1
     _recount_astray()

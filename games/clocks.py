@@ -38,8 +38,7 @@ def clocks_of(match: Match) -> Clocks | None:
 
 def took_by(game: Game, seat: int, ms: Sequence[int]) -> list[int]:
     """Return how long each decision of `seat` took; `ms` are those of the whole game, in order."""
-    movers = (event["seat"] for event in game.log_for(None) if "move" in event)
-    return [took for mover, took in zip(movers, ms, strict=False) if mover == seat]
+    return [took for mover, took in zip(game.movers(), ms, strict=False) if mover == seat]
 
 
 def deadline(clocks: Clocks, game: Game, ms: Sequence[int], *, since: datetime) -> datetime | None:

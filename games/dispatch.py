@@ -9,7 +9,7 @@ import heapq
 import itertools
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -143,8 +143,8 @@ def _count_by_share(matches: QuerySet[Match]) -> dict[str, int]:
     return dict(matches.order_by().values_list("share").annotate(Count("id")))
 
 
-def _served(shares: Mapping[str, int]) -> dict[str, datetime]:
-    return dict(Share.objects.filter(name__in=list(shares)).values_list("name", "served_at"))
+def _served(shares: Iterable[str]) -> dict[str, datetime]:
+    return dict(Share.objects.filter(name__in=set(shares)).values_list("name", "served_at"))
 
 
 class Turn(NamedTuple):
@@ -187,7 +187,7 @@ def places_in_queue(matches: Sequence[Match]) -> dict[int, int]:
     waiting = [Waiting(pk, kind, share) for state, pk, kind, share in rows if state == State.WAITING]
     busy = Counter(share for state, _id, _kind, share in rows if state != State.WAITING)
     long = set(long_in_trials()) if any(row.kind == Kind.TRIAL for row in waiting) else set()
-    served = _served({row.share: 1 for row in waiting})
+    served = _served(row.share for row in waiting)
     order: list[int] = []
     for line in range(3):
         queues: dict[str, deque[int]] = defaultdict(deque)

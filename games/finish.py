@@ -151,13 +151,17 @@ def _show_figures(made: int, now: datetime) -> dict[str, Any]:
 def _final_figures(doc: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     return {
         "state": State.FINISHED,
-        "decisions": sum(len(hand["moves"]) for hand in doc["hands"]),
+        "decisions": _decisions_in(doc),
         "hands": len(doc["hands"]),
         "faults": doc["faults"],
         "how": doc["result"]["how"],
         "finished_at": now,
         "awaits": "",
     }
+
+
+def _decisions_in(doc: Mapping[str, Any]) -> int:
+    return sum(len(hand["moves"]) for hand in doc["hands"])
 
 
 def _place(players: Sequence[Seat], doc: Mapping[str, Any]) -> None:
@@ -203,7 +207,7 @@ def keep_logs(match: Match, players: Sequence[Seat], game: Game, parsed: Outcome
 def _costs(game: Game, parsed: Outcome, limits: dict[str, float]) -> dict[int, times.Times]:
     """Return by seat what the decisions of a report, the last ones of the game, cost the bots that took them."""
     count = len(parsed.cpu_us)
-    movers = [event["seat"] for event in game.log_for(None) if "move" in event][-count:] if count else []
+    movers = game.movers()[-count:] if count else []
     first = game.decisions_made - count + 1
     found = times.gather(movers, parsed.cpu_us, first=first, limits=limits)
     for seat, start in enumerate(parsed.starts):
@@ -277,10 +281,10 @@ def finish_show(match_id: int) -> bool:
         return False
     with transaction.atomic():
         lock_set(match.duplicates)
-        if not _publish(match, timezone.now()):
+        now = timezone.now()
+        if not _publish(match, now):
             return False
-        _close([match], State.FINISHED)
-        open_set(match.duplicates)
+        _close([match, *_publish_all(_sealed_to_open(match.duplicates), now)], State.FINISHED)
         return True
 
 
@@ -295,6 +299,11 @@ def _publish(match: Match, now: datetime) -> bool:
     return True
 
 
+def _publish_all(matches: Sequence[Match], now: datetime) -> list[Match]:
+    """Publish each; return those that were."""
+    return [match for match in matches if _publish(match, now)]
+
+
 def lock_set(duplicates: str) -> None:
     """Lock the rows of a duplicate set in order, before any of them changes; of a match on its own ("") nothing."""
     if duplicates:
@@ -306,22 +315,26 @@ def open_set(duplicates: str) -> bool:
 
     Inside the caller's transaction, which holds the set's rows (`lock_set`).
     """
-    rows = Match.objects.filter(duplicates=duplicates)
-    if not duplicates or rows.filter(state__in=Match.UNFINISHED).exclude(state=State.SEALED).exists():
-        return False
-    sealed = list(rows.filter(state=State.SEALED).select_related("record").order_by("pk"))
-    now = timezone.now()
+    sealed, now = _sealed_to_open(duplicates), timezone.now()
     if showcase := next((match for match in sealed if match.is_showcase), None):
         _show(showcase, now)
     else:
-        _close([match for match in sealed if _publish(match, now)], State.FINISHED)
+        _close(_publish_all(sealed, now), State.FINISHED)
     return bool(sealed)
+
+
+def _sealed_to_open(duplicates: str) -> list[Match]:
+    """Return the sealed matches of a set, with their records, if nothing of it is to be played or shown any more."""
+    rows = Match.objects.filter(duplicates=duplicates)
+    if not duplicates or rows.filter(state__in=Match.UNFINISHED).exclude(state=State.SEALED).exists():
+        return []
+    return list(rows.filter(state=State.SEALED).select_related("record").order_by("pk"))
 
 
 def _show(match: Match, now: datetime) -> None:
     """Begin to show a sealed match; the others of its set, all played, stay sealed until it has been shown."""
     doc = record.unpack(bytes(match.record.packed))
-    figures = _show_figures(sum(len(hand["moves"]) for hand in doc["hands"]), now)
+    figures = _show_figures(_decisions_in(doc), now)
     Match.objects.filter(pk=match.pk, state=State.SEALED).update(**figures)
     logger.info("match on show match=%s attempt=%s", match.code, match.attempt)
     transaction.on_commit(lambda: _tell_held_back(match), robust=True)

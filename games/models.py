@@ -37,7 +37,9 @@ class Match(models.Model):
         FINISHED = "finished", _("finished")
         VOID = "void", _("void")
 
-    UNFINISHED = (State.WAITING, State.QUEUED, State.OPEN, State.PLAYING, State.SHOWING, State.SEALED)
+    UNPLAYED = (State.WAITING, State.QUEUED, State.OPEN, State.PLAYING)
+    UNFINISHED = (*UNPLAYED, State.SHOWING, State.SEALED)
+    OVER = (State.FINISHED, State.VOID)
 
     code = models.CharField(max_length=16, unique=True, default=new_code, editable=False)
     kind = models.CharField(max_length=8, choices=Kind.choices)
@@ -103,7 +105,7 @@ class Match(models.Model):
     @property
     def is_over(self) -> bool:
         """Whether it has ended for good; until then nothing of its record may be seen."""
-        return self.state in (self.State.FINISHED, self.State.VOID)
+        return self.state in self.OVER
 
 
 class Seat(models.Model):

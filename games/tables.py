@@ -366,9 +366,10 @@ def _store(match: Match, game: Game, parsed: Outcome) -> bool:
     ms = list(parsed.ms)
     if parsed.action is not None and parsed.action.do == "move" and ms:
         ms[0] = _took_ms(match, parsed.action, now)
+    awaits = _awaits(match, game)
     with transaction.atomic():
         row = Match.objects.filter(pk=match.pk, attempt=match.attempt, state=match.state)
-        if not row.update(**_figures(match, game, now), **_clock_figures(match, game, ms, now)):
+        if not row.update(**_figures(match, game, awaits, now), **_clock_figures(match, game, awaits, ms, now)):
             return False
         if parsed.action is not None and parsed.action.do == "open":
             _seat_people(match)
@@ -392,20 +393,20 @@ def _store(match: Match, game: Game, parsed: Outcome) -> bool:
     return True
 
 
-def _figures(match: Match, game: Game, now: Any) -> dict[str, Any]:
+def _figures(match: Match, game: Game, awaits: str, now: datetime) -> dict[str, Any]:
     return {
         "attempt": match.attempt + 1,
         "state": State.PLAYING,
         "decisions": game.decisions_made,
         "faults": [fault._asdict() for fault in game.faults],
-        "awaits": _awaits(match, game),
+        "awaits": awaits,
         "sent_at": now,
         "heard_at": None,
         "lost_attempts": 0,
     }
 
 
-def _clock_figures(match: Match, game: Game, ms: Sequence[int], now: datetime) -> dict[str, Any]:
+def _clock_figures(match: Match, game: Game, awaits: str, ms: Sequence[int], now: datetime) -> dict[str, Any]:
     """Return since when the pending decision is to be made, and by when; `ms` are the batch's.
 
     Who leaves a table while another thinks does not set that other one's clock back, nor lose his move that is on
@@ -415,7 +416,7 @@ def _clock_figures(match: Match, game: Game, ms: Sequence[int], now: datetime) -
         return {}
     fresh = {"moved_at": now, "asked": {}, "asked_at": None, "deadline_at": None}
     clocks = clocks_of(match)
-    if clocks is not None and _awaits(match, game) == "person":
+    if clocks is not None and awaits == "person":
         fresh["deadline_at"] = deadline(clocks, game, [*elapsed_ms(match), *ms], since=now)
     return fresh
 
@@ -526,7 +527,7 @@ def enforce_clocks() -> int:
     """
     now = timezone.now()
     _let_stand(now)
-    tables = Match.objects.filter(kind=Kind.TABLE, state=State.PLAYING, awaits="person", deadline_at__isnull=False)
+    tables = _tables_with_running_clocks()
     silent_since = now - timedelta(seconds=ASKED_AGAIN_S)
     # Not every second: where no worker comes for long they would all find the same in line.
     silent = tables.filter(asked_at__lt=silent_since, sent_at__lt=silent_since)
@@ -534,6 +535,10 @@ def enforce_clocks() -> int:
         if silent.filter(pk=pk).update(sent_at=now):
             _send_asked(pk)
     return sum(_end_time(match, now) for match in tables.filter(asked_at=None, deadline_at__lte=now))
+
+
+def _tables_with_running_clocks() -> QuerySet[Match]:
+    return Match.objects.filter(kind=Kind.TABLE, state=State.PLAYING, awaits="person", deadline_at__isnull=False)
 
 
 def _end_time(match: Match, now: datetime) -> bool:
@@ -554,7 +559,7 @@ def _let_stand(now: datetime) -> None:
     """Move deadlines on by the time for which the site was asleep: nobody's move could come then."""
     before = cache.get(SWEPT_KEY)
     cache.set(SWEPT_KEY, now, timeout=None)
-    tables = Match.objects.filter(kind=Kind.TABLE, state=State.PLAYING, awaits="person", deadline_at__isnull=False)
+    tables = _tables_with_running_clocks()
     if before is None:
         least = now + timedelta(seconds=AWOKEN_S)
         moved = tables.filter(deadline_at__lt=least).update(deadline_at=least)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from . import view as views
 from .cards import parse_deck
 from .hand import PICK, SHOW_OR_GO, Hand, Setting
-from .log import Entry, Faulted, GameEnded
+from .log import Entry, Faulted, GameEnded, is_move
 from .notation import DISCARD, GO, show
 from .rules import Rules
 from .scoring import rank_places
@@ -307,6 +307,10 @@ class Game:
     def log(self) -> range:
         """The indices of what happened so far; `len` of it is their number."""
         return range(self._past_entries + len(self._hand.log))
+
+    def movers(self) -> list[int]:
+        """Return the seats that made the decisions so far, in order."""
+        return [entry[0] for entry in self._log if is_move(entry)]
 
     def copy(self) -> Game:
         """Return an independent copy."""

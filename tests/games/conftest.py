@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
@@ -14,6 +14,7 @@ from bots.models import Bot, BotVersion
 from games import broker, sandbox_tasks, tasks
 from games.models import Worker
 from games.seed import seed_house_bots
+from games.signals import match_finished
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +95,19 @@ def house(db: None) -> dict[str, BotVersion]:
     """The house bots' versions by name."""
     seed_house_bots()
     return {bot.name: bot.versions.get() for bot in Bot.objects.filter(owner=None)}
+
+
+@pytest.fixture
+def heard() -> Iterator[list[tuple[int, str]]]:
+    """What is announced of matches that have ended, as (match id, state), in order."""
+    heard: list[tuple[int, str]] = []
+
+    def listen(*, match_id: int, state: str, **_signal: Any) -> None:
+        heard.append((match_id, state))
+
+    match_finished.connect(listen)
+    yield heard
+    match_finished.disconnect(listen)
 
 
 @pytest.fixture

@@ -1,14 +1,19 @@
 """A version that keeps faulting is set aside once, its owner is told why, and a retry begins anew."""
 
+import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from bots.models import BotVersion
 from bots.versions import add_version, playable
 from games import asides, dispatch, finish, trials
+from games.duplicates import seat_in_set
+from games.matches import create_set
 from games.models import Finding, Match, SetAside
 from tests.ladder.play import finish_one
 from tests.ladder.rows import make_bot
@@ -17,6 +22,7 @@ from tests.people import person, uploaded
 pytestmark = pytest.mark.django_db
 commits = pytest.mark.django_db(transaction=True)
 CLASSIC = {"preset": "classic", "target": 30}
+WRITTEN = re.compile(r'UPDATE "(bots_botversion|accounts_user)" SET .* WHERE \(?"\1"\."id" = (\d+)')
 
 
 @pytest.fixture
@@ -102,6 +108,24 @@ def test_a_showcase_sets_aside_when_it_has_been_shown(mim, rivals):
     assert state(mim) == "ready"
     assert finish.finish_show(shown.pk)
     assert state(mim) == "set_aside"
+
+
+@pytest.mark.parametrize("is_showcase", [False, True], ids=["at once", "after its show"])
+def test_two_sets_that_end_at_once_lock_versions_and_then_owners_in_one_order(rivals, ada, is_showcase):
+    bob = person("bob")
+    versions = [make_bot(owner).versions.get() for owner in (bob, ada)]
+    assert versions[0].pk < versions[1].pk and ada.pk < bob.pk
+    entrants = [{"version": version} for version in (versions[1], versions[0], rivals["careful"])]
+    played = create_set(rules=CLASSIC, entrants=entrants, is_showcase=is_showcase)
+    with CaptureQueriesContext(connection) as queries:
+        for rotation, match in enumerate(played):
+            finish_one(match, faulty={seat_in_set(one, rotation=rotation, seats=3): "crash" for one in (0, 1)})
+        assert not is_showcase or finish.finish_show(played[0].pk)
+    written = [WRITTEN.match(query["sql"]) for query in queries]
+    assert [(found[1], int(found[2])) for found in written if found] == [
+        *(("bots_botversion", version.pk) for version in versions),
+        *(("accounts_user", owner.pk) for owner in (ada, bob)),
+    ]
 
 
 def test_the_older_version_plays_in_place_of_one_that_is_set_aside(mim, rivals, ada):

@@ -10,7 +10,6 @@ from games import dispatch, finish, matches
 from games.duplicates import rotated, seat_in_set
 from games.engine import Rules
 from games.models import Finding, Match, Record, SeatLog
-from games.signals import match_finished
 from tests.ladder.play import finish_one, play
 from tests.ladder.rows import make_bot
 from tests.racing import race
@@ -64,19 +63,6 @@ def test_limit_that_is_none_makes_no_match(house):
 
 
 # What is played stays sealed
-
-
-@pytest.fixture
-def heard():
-    """What is announced, as (match id, state), in order."""
-    heard = []
-
-    def listen(*, match_id, state, **_signal):
-        heard.append((match_id, state))
-
-    match_finished.connect(listen)
-    yield heard
-    match_finished.disconnect(listen)
 
 
 def start(match, **fields):

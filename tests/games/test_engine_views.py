@@ -164,6 +164,7 @@ def test_the_log_grows_by_the_same_entries_for_everyone(rules, seats, seed, poli
         public = [{key: value for key, value in entry.items() if key != "down"} for entry in log]
         assert public == [{key: value for key, value in entry.items() if key != "down"} for entry in logs[None]]
     assert logs[None][0]["event"] == "hand" and logs[None][-1]["event"] == "game_end"
+    assert game.movers() == [entry["seat"] for entry in logs[None] if "move" in entry]
 
 
 def test_all_cards_are_open_when_the_game_is_over_and_at_a_pick():

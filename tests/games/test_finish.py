@@ -8,7 +8,6 @@ from django.utils import timezone
 from games import broker, dispatch, finish
 from games.engine import Rules, draw_seats, record, replay
 from games.models import Match, Record, SeatLog
-from games.signals import match_finished
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RULES = Rules.preset("classic", target=1)
@@ -35,19 +34,6 @@ def running(house, worker, office):
     dispatch.hear(match.code, 1, worker.name)
     match.refresh_from_db()
     return match
-
-
-@pytest.fixture
-def heard():
-    """What is announced, as (match id, state)."""
-    heard = []
-
-    def listen(*, match_id, state, **_signal):
-        heard.append((match_id, state))
-
-    match_finished.connect(listen)
-    yield heard
-    match_finished.disconnect(listen)
 
 
 def test_second_caller_changes_nothing_and_is_told_so(running, heard):
