@@ -345,9 +345,9 @@ class EntryViewSet(EntryStrengths, viewsets.ReadOnlyModelViewSet[Entry]):
     @action(detail=True, methods=["post"], permission_classes=[permissions.IsAuthenticated])
     def ready(self, request: Request, pk: str) -> Response:
         """Have yourself paired, for ten minutes from now; of bots' entries this is not asked."""
-        answer = self._change(registration.get_ready)
-        note_where(request, self.get_object())
-        return answer
+        entry = self._changed(registration.get_ready)
+        note_where(request, entry)
+        return Response(self.get_serializer(entry).data)
 
     @extend_schema(summary="Say that you are not ready", tags=["entries"], request=None, responses=EntrySerializer)
     @action(detail=True, methods=["post"], permission_classes=[permissions.IsAuthenticated])
@@ -362,9 +362,12 @@ class EntryViewSet(EntryStrengths, viewsets.ReadOnlyModelViewSet[Entry]):
         return Response(OwnEntrySerializer(own_entries(request.user), many=True).data)
 
     def _change(self, change: Callable[[Any, Entry], None]) -> Response:
+        return Response(self.get_serializer(self._changed(change)).data)
+
+    def _changed(self, change: Callable[[Any, Entry], None]) -> Entry:
         entry = self.get_object()
         _or_refuse(lambda: change(self.request.user, entry))
-        return Response(self.get_serializer(entry).data)
+        return entry
 
 
 def _or_refuse(change: Callable[[], Any]) -> Any:

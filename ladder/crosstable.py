@@ -20,7 +20,6 @@ from ladder.log import Sat, places
 from ladder.models import Entry, PairedEntry, PairedMatch, Pairing, RatingChange
 
 State = Match.State
-UNPLAYED = (State.WAITING, State.QUEUED, State.OPEN, State.PLAYING)
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Crosstable:
     @property
     def played(self) -> int:
         """How many of its matches are not to be played any more."""
-        return sum(match.state not in UNPLAYED for match in self.matches)
+        return sum(match.state not in Match.UNPLAYED for match in self.matches)
 
     @property
     def is_sealed(self) -> bool:

@@ -19,6 +19,7 @@ from ladder.fairplay import note_address
 from ladder.models import Entry, Ladder
 from ladder.own_entries import own_entries
 from ladder.registration import NotRegistered
+from ladder.updates import is_update
 
 CHANGES = {
     "pause": registration.pause,
@@ -35,8 +36,7 @@ CHANGES = {
 @require_safe
 def mine(request: HttpRequest) -> HttpResponse:
     """All that the reader has entered: what it plays, why it waits, what was not rated and why."""
-    is_update = request.headers.get("HX-Request") == "true"
-    page = "ladder/_entries.html" if is_update else "ladder/entries.html"
+    page = "ladder/_entries.html" if is_update(request) else "ladder/entries.html"
     return render(request, page, {"rows": own_entries(request.user)})
 
 

@@ -178,7 +178,7 @@ def match_row(match: Match, changes: Mapping[ChangeKey, RatingChange], *, name_l
         "url": reverse("match", args=[match.code]),
         "state": badge,
         "state_label": label,
-        "seats": [_seat_cell(seat, change_of(changes, pairing, seat)) for seat in _placed(match)],
+        "seats": [_seat_cell(seat, change_of(changes, pairing, seat)) for seat in placed(match.players.all())],
         "when": match.finished_at or match.created_at,
         "note": " · ".join(notes),
         "set_url": reverse("ladder_pairing", args=[match.paired.ladder.slug, pairing.pk])
@@ -187,9 +187,9 @@ def match_row(match: Match, changes: Mapping[ChangeKey, RatingChange], *, name_l
     }
 
 
-def _placed(match: Match) -> list[Seat]:
-    """Return the players, best place first."""
-    return sorted(match.players.all(), key=lambda seat: (seat.place or 0, seat.entrant))
+def placed(players: Iterable[Seat]) -> list[Seat]:
+    """Return a match's players, best place first."""
+    return sorted(players, key=lambda seat: (seat.place or 0, seat.entrant))
 
 
 def _seat_cell(seat: Seat, change: RatingChange | None) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from games.duplicates import seat_in_set
 from games.models import Match, Seat
 from ladder.models import PairedEntry, PairedMatch, Pairing
 
-ENDED = (Match.State.FINISHED, Match.State.VOID)
 PIECE = 1000  # pairings
 # While a replay moves numbers about, those that are on their way stand beyond this one.
 PARKED = 1_000_000_000
@@ -50,7 +49,7 @@ class Logged:
     @property
     def has_ended(self) -> bool:
         """Whether every match has ended; a pairing has at least one."""
-        return bool(self.match_states) and all(state in ENDED for state in self.match_states)
+        return bool(self.match_states) and all(state in Match.OVER for state in self.match_states)
 
     @property
     def is_void(self) -> bool:

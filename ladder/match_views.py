@@ -21,6 +21,7 @@ from ladder.history import (
     change_of,
     is_owner,
     pairing_of,
+    placed,
     player_url,
     rating_changes,
     why_unrated,
@@ -58,7 +59,7 @@ def match(request: HttpRequest, code: str) -> HttpResponse:
     if found.kind == Match.Kind.TRIAL and not own:
         raise Http404("expected a match that this reader may see")
     context = _facts(found, players, request.user) | _present(found, players, request)
-    if found.state in (State.FINISHED, State.VOID):
+    if found.is_over:
         context["debriefs"] = _debriefs(found, own)
     return render(request, "ladder/_match_update.html" if is_update(request) else "ladder/match.html", context)
 
@@ -90,7 +91,7 @@ def _results(found: Match, players: Sequence[Seat], reader: Any) -> list[dict[st
     faults = {fault["seat"]: fault for fault in found.faults}
     return [
         _result(found, seat, change_of(changes, pairing, seat), faults.get(seat.seat), reader)
-        for seat in sorted(players, key=lambda seat: (seat.place or 0, seat.entrant))
+        for seat in placed(players)
     ]
 
 

@@ -20,7 +20,6 @@ from bots.switches import pause_note
 from games.dispatch import places_in_queue
 from games.models import Match, Seat
 from games.status import spell, why_bots_wait
-from ladder.crosstable import UNPLAYED
 from ladder.history import badge_of, why_unrated
 from ladder.models import Entry, Ladder, PairedEntry, Pairing, RatingChange
 from ladder.registration import (
@@ -90,13 +89,13 @@ def own_entries(user: Any) -> list[OwnEntry]:
     paired = _paired(entries, changes)
     played = _played({one.pairing_id for one in paired} | {change.pairing_id for change in changes})
     places = places_in_queue([match for matches in played.matches.values() for match in matches])
-    site = {"rounds": pause_note("rounds"), "workers": why_bots_wait()}
+    site = {"rounds": pause_note("rounds") or "", "workers": why_bots_wait()}
     reasons = reasons_of_disqualified(entries)
     rows = []
     for entry in entries:
         pending = [one for one in paired if one.entry_id == entry.pk and one.pairing.state == Pairing.State.PLAYING]
-        row = OwnEntry(entry, pending=_pending(entry, pending, played, places, str(site["workers"])))
-        left = why_disqualified(entry, reasons[entry.pk]) if entry.pk in reasons else _why_left(entry)
+        row = OwnEntry(entry, pending=_pending(entry, pending, played, places, site["workers"]))
+        left = _why_left(entry, reasons.get(entry.pk, ""))
         row.waits_for = [left] if left else _waits_for(row, _unplayed(entry, pending, played), user, site)
         row.recent = _recent(entry, changes, paired, played)
         row.may_return = entry.state == Entry.State.WITHDRAWN and not why_shut(entry.ladder)
@@ -176,7 +175,7 @@ def _unplayed(entry: Entry, paired: Iterable[PairedEntry], played: _Played) -> i
     """Return how many pairings keep the entry from another: a bot's at people's tables do not."""
     kinds = (Match.Kind.TABLE,) if entry.user_id is not None else (Match.Kind.RANKED,)
     open_ones = [[one for one in played.matches[each.pairing_id] if one.kind in kinds] for each in paired]
-    return sum(any(one.state in UNPLAYED for one in matches) for matches in open_ones)
+    return sum(any(one.state in Match.UNPLAYED for one in matches) for matches in open_ones)
 
 
 def _others(entry: Entry, seats: Iterable[Seat]) -> list[str]:
@@ -221,7 +220,7 @@ def _heard(heard_at: datetime | None) -> str:
 # Why it waits
 
 
-def _waits_for(row: OwnEntry, pending: int, user: Any, site: Mapping[str, str | None]) -> list[str]:
+def _waits_for(row: OwnEntry, pending: int, user: Any, site: Mapping[str, str]) -> list[str]:
     """Say what keeps an entry from the next round, the most lasting first."""
     entry = row.entry
     if why := why_no_rounds(entry.ladder):
@@ -229,16 +228,17 @@ def _waits_for(row: OwnEntry, pending: int, user: Any, site: Mapping[str, str | 
     found = [
         why_not_playable(entry.bot, entry) if entry.bot else _why_not_ready(row, user),
         _why_busy(entry, pending),
-        site["rounds"] or "",
+        site["rounds"],
         why_too_few(entry.ladder, entry.active_count),  # type: ignore[attr-defined]
-        "" if entry.user_id else site["workers"] or "",
+        "" if entry.user_id else site["workers"],
     ]
     return [text for text in found if text]
 
 
-def _why_left(entry: Entry) -> str:
+def _why_left(entry: Entry, reason: str) -> str:
+    """Say why an entry is in no rounds by its state; `reason` was given if it was disqualified."""
     return {
-        Entry.State.DISQUALIFIED: why_disqualified(entry, ""),
+        Entry.State.DISQUALIFIED: why_disqualified(entry, reason),
         Entry.State.WITHDRAWN: _("Withdrawn: it is in no rounds. Its rating and history are kept."),
         Entry.State.PAUSED: _("Paused: it sits out until you resume it."),
     }.get(Entry.State(entry.state), "")

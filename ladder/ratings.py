@@ -21,8 +21,6 @@ from ladder.notices import announce
 
 logger = logging.getLogger(__name__)
 
-ENDED = log.ENDED
-
 
 def rate(pairing_id: int) -> bool:
     """Rate a pairing whose matches have all ended, or say why it counts for nothing; False if there is nothing to do.

@@ -6,7 +6,7 @@ its rating. Ratings are none of this module's business.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -143,15 +143,15 @@ def why_shut(ladder: Ladder, now: datetime | None = None) -> str:
     if ladder.state == State.FROZEN:
         return _("%(ladder)s is frozen: its last matches are played, and nobody can enter any more.") % name
     if opens is not None and opens > now:
-        return _("Registration for %(ladder)s opens on %(date)s.") % {**name, "date": _spell(opens)}
+        return _("Registration for %(ladder)s opens on %(date)s.") % {**name, "date": _date(opens)}
     if ladder.state == State.ANNOUNCED:
         return _("%(ladder)s is announced; nobody can enter yet.") % name
     if ends is not None and ends <= now:
-        return _("Registration for %(ladder)s ended on %(date)s.") % {**name, "date": _spell(ends)}
+        return _("Registration for %(ladder)s ended on %(date)s.") % {**name, "date": _date(ends)}
     return ""
 
 
-def _spell(moment: datetime) -> str:
+def _date(moment: datetime) -> str:
     return date_format(localtime(moment), "j F Y, H:i e")
 
 
@@ -263,7 +263,7 @@ def come_back(user: Any, entry: Entry) -> None:
 
 
 def _check_owner(user: Any, entry: Entry) -> None:
-    if not user.is_authenticated or entry.owner_id != user.pk:
+    if not entry.is_owned_by(user):
         raise PermissionDenied("expected an entry of the user's own")
 
 
@@ -283,7 +283,7 @@ def _move(entry: Entry, before: tuple[Entry.State, ...], after: Entry.State, **f
         return False
     entry.state = after
     if entry.user_id is not None:
-        _tell_heads([entry.user_id])
+        _tell_heads(entry.user_id)
     _announce(entry)
     logger.info("entry=%d state=%s", entry.pk, after.value)
     return True
@@ -306,19 +306,19 @@ def get_ready(user: Any, entry: Entry) -> None:
         raise NotRegistered(_("%(ladder)s holds no rounds now.") % {"ladder": entry.ladder})
     if running_table(user) is not None:
         raise NotRegistered(_("You are still sitting at a table. Finish that game, or resign it, first."))
-    _set_ready(entry, timezone.now() + READY_FOR)
+    _set_ready(user, entry, timezone.now() + READY_FOR)
 
 
 def stand_down(user: Any, entry: Entry) -> None:
     """Say that a person does not want to be paired now. PermissionDenied."""
     _check_person(user, entry)
-    _set_ready(entry, None)
+    _set_ready(user, entry, None)
 
 
-def _set_ready(entry: Entry, until: datetime | None) -> None:
+def _set_ready(user: Any, entry: Entry, until: datetime | None) -> None:
     Entry.objects.filter(pk=entry.pk).update(ready_until=until)
     entry.ready_until = until
-    _tell_heads([entry.user_id or 0])
+    _tell_heads(user.pk)
     _announce(entry)
 
 
@@ -349,8 +349,7 @@ def _check_person(user: Any, entry: Entry) -> None:
         raise NotRegistered(_("A bot is always ready; pause its entry if it is to sit out."))
 
 
-def _tell_heads(user_ids: Sequence[int]) -> None:
-    """Write into people's accounts, for the heads of their pages, until when they are ready for any ladder."""
-    for user_id in user_ids:
-        until = Entry.objects.filter(user=user_id).aggregate(last=Max("ready_until"))["last"]
-        get_user_model().objects.filter(pk=user_id).update(ready_until=until)
+def _tell_heads(user_id: int) -> None:
+    """Write into a person's account, for the heads of his pages, until when he is ready for any ladder."""
+    until = Entry.objects.filter(user=user_id).aggregate(last=Max("ready_until"))["last"]
+    get_user_model().objects.filter(pk=user_id).update(ready_until=until)

@@ -28,6 +28,8 @@ MANY = 2000
 _Sums = TypeVar("_Sums", Met, Balance)
 
 LINE = ("number", "version_id", "seat", *Line._fields)
+_Key = tuple[int, int]  # a pairing and an entry
+_Values = tuple[Any, ...]  # of the columns in LINE
 
 
 @dataclass(frozen=True)
@@ -137,18 +139,8 @@ class Replay:
             number = self.report.pairings
             why = ratings.why_uncounted(pairing, self.entries)
             yield from self._numbered(pairing, number, why)
-            rows = {} if why else self._expected(pairing, number)
-            for key, (expected, values) in rows.items():
-                found = stored.pop(key, None)
-                if found is None:
-                    yield Difference(expected, "", None, expected.after)
-                elif found[1] == values:
-                    continue
-                else:
-                    yield from _unequal(expected, LINE, found[1], values)
-                if found is None or found[1][LINE.index("nth")] != expected.nth:
-                    expected.nth += PARKED
-                wrong.append(expected)
+            if not why:
+                wrong += yield from self._lines(self._expected(pairing, number), stored)
         for (pairing_id, entry_id), (pk, values) in stored.items():
             row = RatingChange(
                 pk=pk, entry=self.entries.get(entry_id), pairing_id=pairing_id, **dict(zip(LINE, values, strict=True))
@@ -158,7 +150,25 @@ class Replay:
             RatingChange.objects.filter(pk__in=[pk for pk, _ in stored.values()]).delete()
             _write(wrong)
 
-    def _stored(self, piece: list[Logged]) -> dict[tuple[int, int], tuple[int, tuple[Any, ...]]]:
+    def _lines(
+        self, rows: dict[_Key, tuple[RatingChange, _Values]], stored: dict[_Key, tuple[int, _Values]]
+    ) -> Generator[Difference, None, list[RatingChange]]:
+        """Take a pairing's rows out of `stored`, yield where they differ from `rows`; return those to be written."""
+        wrong = []
+        for key, (expected, values) in rows.items():
+            found = stored.pop(key, None)
+            if found is None:
+                yield Difference(expected, "", None, expected.after)
+            elif found[1] == values:
+                continue
+            else:
+                yield from _unequal(expected, LINE, found[1], values)
+            if found is None or found[1][LINE.index("nth")] != expected.nth:
+                expected.nth += PARKED
+            wrong.append(expected)
+        return wrong
+
+    def _stored(self, piece: list[Logged]) -> dict[_Key, tuple[int, _Values]]:
         """Return the ledger's rows of these pairings: key and figures, by pairing and entry."""
         rows = RatingChange.objects.filter(pairing__in=[one.pk for one in piece]).order_by("pk")
         values = rows.values_list("pairing_id", "entry_id", "pk", *LINE)
@@ -176,7 +186,7 @@ class Replay:
             row = dict(zip(names, values, strict=True)) | {"number": number + PARKED * (number != pairing.number)}
             Pairing.objects.filter(pk=pairing.pk).update(**row)
 
-    def _expected(self, pairing: Logged, number: int) -> dict[tuple[int, int], tuple[RatingChange, tuple[Any, ...]]]:
+    def _expected(self, pairing: Logged, number: int) -> dict[_Key, tuple[RatingChange, _Values]]:
         """Book a pairing and return what its rows must be, by pairing and entry."""
         table = ratings.sitters(pairing, self.entries)
         lines = self.books.book(self.terms, table, pairing.places(), ratings.day_of(ratings.when_rated(pairing)))

@@ -69,7 +69,7 @@ def _dates(found: Ladder) -> list[tuple[str, datetime | None]]:
 def _how_often(found: Ladder) -> str:
     """Say in a sentence when rounds are held."""
     if found.schedule == Ladder.Schedule.EVERY:
-        return _("A round is held every %(time)s.") % {"time": _spell(found.round_s)}
+        return _("A round is held every %(time)s.") % {"time": _distance(found.round_s)}
     times = [f"{WEEKDAYS[one.day]} {_clock(one.at)}" for one in parse_times(found.times)]
     if not times:
         return _("No times are set for its rounds yet.")
@@ -83,7 +83,7 @@ def _clock(at: time) -> str:
     return time_format(at, "H:i")
 
 
-def _spell(seconds: int) -> str:
+def _distance(seconds: int) -> str:
     """Return a distance in the largest unit that it is whole in."""
     if seconds % 86400 == 0:
         return ngettext("day", "%(count)d days", seconds // 86400) % {"count": seconds // 86400}

@@ -31,6 +31,7 @@ from games.matches import create_match, create_set, draw_seed
 from games.models import Match
 from games.tables import TableRefused, open_ranked, sitting
 from ladder import registration
+from ladder.history import running
 from ladder.models import Entry, Ladder, PairedEntry, PairedMatch, Pairing, Round
 from ladder.notices import announce
 from ladder.pairing.ladder import Contender, accounts, are_repeats, pair
@@ -43,9 +44,6 @@ RECENT_PAIRINGS = 5
 # While a ladder's matches wait for a worker, those who would only meet the same again may wait so many rounds for
 # others to be free.
 PATIENCE = 3
-QUEUED = (Match.State.WAITING, Match.State.QUEUED)
-# An entry whose match is only still being shown has played it, and may play on.
-PLAYING = (*QUEUED, Match.State.PLAYING)
 
 
 class NotHeld(Exception):
@@ -159,9 +157,10 @@ def _active_bots(ladder: Ladder) -> list[Player]:
 def pending_pairings(ladder: Ladder) -> dict[int, int]:
     """Return by entry how many of its pairings workers are still to play, or playing. One query.
 
-    People's tables are none of them: a bot there must not miss rounds for as long as a person thinks.
+    People's tables are none of them: a bot there must not miss rounds for as long as a person thinks. An entry whose
+    match is only still being shown has played it, and may play on.
     """
-    unplayed = PairedMatch.objects.filter(pairing=OuterRef("pairing"), match__state__in=PLAYING).exclude(
+    unplayed = PairedMatch.objects.filter(pairing=OuterRef("pairing"), match__state__in=Match.UNPLAYED).exclude(
         match__kind=Match.Kind.TABLE
     )
     rows = PairedEntry.objects.filter(Exists(unplayed), pairing__ladder=ladder, pairing__state=Pairing.State.PLAYING)
@@ -269,10 +268,7 @@ def _choose_showcase(ladder: Ladder, tables: list[list[Player]]) -> list[Player]
     """
     if not ladder.has_showcase or (ladder.rounds == 0 and len(tables) == 1):
         return None
-    showing = Match.objects.filter(
-        paired__pairing__ladder=ladder, paired__pairing__state=Pairing.State.PLAYING, is_showcase=True
-    )
-    if showing.filter(state__in=Match.UNFINISHED).exists():
+    if Match.objects.filter(running(ladder), is_showcase=True).exists():
         return None
     of_bots = [table for table in tables if not _has_people(table)]
     return max(of_bots, key=lambda table: sum(one.entry.rating for one in table), default=None)

@@ -156,8 +156,9 @@ def _all_ended(ladder: Ladder) -> bool:
     """Tell whether every match has ended; when the time is up those that have not are ended."""
     unfinished = Match.objects.filter(paired__ladder=ladder, state__in=Match.UNFINISHED)
     now = timezone.now()
-    # A ladder may have been frozen before that was kept.
-    Ladder.objects.filter(pk=ladder.pk, frozen_at=None).update(frozen_at=now)
+    if ladder.frozen_at is None:
+        # It was frozen before that was kept.
+        Ladder.objects.filter(pk=ladder.pk, frozen_at=None).update(frozen_at=now)
     if now >= (ladder.frozen_at or now) + grace(ladder):
         _end(unfinished.exclude(state__in=(Match.State.SHOWING, Match.State.SEALED)).order_by("pk"))
         # What was played counts. The sealed ones of a set are opened with its last, or by the sweep.
@@ -218,10 +219,10 @@ def create_next(ladder: Ladder) -> Ladder:
     It begins where the last one ended, or now if that would already be over.
     """
     number = (ladder.season or 1) + 1
-    kept = {field.attname: getattr(ladder, field.attname) for field in Ladder._meta.concrete_fields}
+    kept = [field.attname for field in Ladder._meta.concrete_fields if field.name not in OWN]
     name, slug = _name(ladder, number)
     following = Ladder.objects.create(
-        **{field.attname: kept[field.attname] for field in Ladder._meta.concrete_fields if field.name not in OWN},
+        **{column: getattr(ladder, column) for column in kept},
         **_dates(ladder, timezone.now()),
         name=name,
         slug=slug,

@@ -104,7 +104,7 @@ def review(ladder_id: int) -> None:
 
 def overlooked() -> list[int]:
     """Return the unrated pairings all of whose matches ended a while ago, oldest first."""
-    running = Match.objects.filter(paired__pairing__state=Pairing.State.PLAYING).exclude(state__in=ratings.ENDED)
+    running = Match.objects.filter(paired__pairing__state=Pairing.State.PLAYING).exclude(state__in=Match.OVER)
     just_ended = Match.objects.filter(
         paired__pairing__state=Pairing.State.PLAYING, finished_at__gt=timezone.now() - GRACE
     )

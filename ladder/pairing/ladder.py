@@ -102,9 +102,7 @@ class _Acquaintances:
         self._fresh: dict[int, Mapping[int, float]] = {}
         for one in contenders:
             # Oldest first, so that of two meetings the later one stands.
-            self._fresh[one.entry] = {
-                other: 1 / (1 + ago) for ago, other in reversed(list(enumerate(one.recent)))
-            }  # fmt: skip
+            self._fresh[one.entry] = {other: 1 / (1 + ago) for ago, other in reversed(list(enumerate(one.recent)))}
 
     def how_well(self, one: Contender, others: Iterable[Contender]) -> float:
         """Return the sum over `others`, whichever of two remembers better; itself not counted."""

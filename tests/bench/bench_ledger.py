@@ -101,7 +101,8 @@ def _log(
     from django.utils import timezone
 
     from games.models import Match, Seat
-    from ladder.models import Ladder, PairedEntry, PairedMatch, Pairing
+    from ladder.models import Ladder, Pairing
+    from tests.ladder.rows import fill_pairings
 
     held, _ = ladder.held_rounds.get_or_create(number=1)
     first, now, ids = Ladder.objects.get(pk=ladder.pk).rated + 1, timezone.now(), []
@@ -120,15 +121,7 @@ def _log(
             Pairing(round=held, ladder=ladder, **_numbered(first + start + i, count, now) if is_numbered else {})
             for i in range(len(tables))
         )
-        PairedMatch.objects.bulk_create(
-            PairedMatch(pairing=pairing, match=match, ladder=ladder)
-            for pairing, match in zip(pairings, matches, strict=True)
-        )
-        PairedEntry.objects.bulk_create(
-            PairedEntry(pairing=pairing, entry=one, entrant=i)
-            for pairing, table in zip(pairings, tables, strict=True)
-            for i, one in enumerate(table)
-        )
+        fill_pairings(ladder, pairings, matches, tables)
         ids += [pairing.pk for pairing in pairings]
     return ids
 

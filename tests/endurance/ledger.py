@@ -291,7 +291,8 @@ def _insert(held: Any, tables: list[Any], dooms: list[bool], chance: random.Rand
     from bots.models import BotVersion
     from games.engine import commitment
     from games.models import Match, Seat
-    from ladder.models import PairedEntry, PairedMatch, Pairing
+    from ladder.models import Pairing
+    from tests.ladder.rows import fill_pairings
 
     versions = {one.bot_id: one for one in BotVersion.objects.filter(bot__entries__ladder=held.ladder)}
     seeds = [chance.randbytes(32) for _ in tables]
@@ -316,15 +317,7 @@ def _insert(held: Any, tables: list[Any], dooms: list[bool], chance: random.Rand
     pairings = Pairing.objects.bulk_create(
         Pairing(round=held, ladder=held.ladder, commitment=match.commitment) for match in matches
     )
-    PairedMatch.objects.bulk_create(
-        PairedMatch(pairing=pairing, match=match, ladder=held.ladder)
-        for pairing, match in zip(pairings, matches, strict=True)
-    )
-    PairedEntry.objects.bulk_create(
-        PairedEntry(pairing=pairing, entry=one, entrant=i)
-        for pairing, table in zip(pairings, tables, strict=True)
-        for i, one in enumerate(table)
-    )
+    fill_pairings(held.ladder, pairings, matches, tables)
     return [pairing.pk for pairing in pairings]
 
 

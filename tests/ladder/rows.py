@@ -1,6 +1,7 @@
 """Rows for the ladder's tests: people, bots, ladders, pairings whose matches have ended."""
 
 import itertools
+from collections.abc import Sequence
 from datetime import timedelta
 
 from django.utils import timezone
@@ -11,6 +12,7 @@ from games.engine import Rules
 from games.matches import create_match, create_set
 from games.models import Match, Seat
 from ladder.models import Entry, Ladder, PairedEntry, PairedMatch, Pairing, RatingChange, Round
+from ladder.ratings import rate
 from soureh_site.accounts.models import User
 
 _numbers = itertools.count(1)
@@ -97,6 +99,34 @@ def void(match: Match) -> None:
     Match.objects.filter(pk=match.pk).update(state=Match.State.VOID, how="platform", finished_at=timezone.now())
 
 
+def play(ladder: Ladder, entries: list[Entry], places: list[int]) -> Pairing:
+    """Have one pairing played, with places by entrant, and rated."""
+    pairing, match = make_pairing(ladder, entries)
+    end(match, places)
+    assert rate(pairing.pk)
+    return pairing
+
+
+def ratings(entries: list[Entry]) -> list[float]:
+    """Return the ratings as they stand in the tables."""
+    return [Entry.objects.get(pk=entry.pk).rating for entry in entries]
+
+
+def fill_pairings(
+    ladder: Ladder, pairings: Sequence[Pairing], matches: Sequence[Match], tables: Sequence[Sequence[Entry]]
+) -> None:
+    """Insert in bulk of which match each pairing is, and who sits in it, by entrant."""
+    PairedMatch.objects.bulk_create(
+        PairedMatch(pairing=pairing, match=match, ladder=ladder)
+        for pairing, match in zip(pairings, matches, strict=True)
+    )
+    PairedEntry.objects.bulk_create(
+        PairedEntry(pairing=pairing, entry=one, entrant=i)
+        for pairing, table in zip(pairings, tables, strict=True)
+        for i, one in enumerate(table)
+    )
+
+
 def make_history(ladder: Ladder, entries: list[Entry], count: int) -> None:
     """Insert `count` rated two-seat matches in bulk, each a win of the first over the second entry, in turn."""
     now = timezone.now()
@@ -122,15 +152,7 @@ def make_history(ladder: Ladder, entries: list[Entry], count: int) -> None:
         Pairing(round=held, ladder=ladder, state="rated", number=ladder.rated + i, rated_at=now)
         for i in range(1, count + 1)
     )
-    PairedMatch.objects.bulk_create(
-        PairedMatch(pairing=pairing, match=match, ladder=ladder)
-        for pairing, match in zip(pairings, matches, strict=True)
-    )
-    PairedEntry.objects.bulk_create(
-        PairedEntry(pairing=pairing, entry=one, entrant=i)
-        for pairing, table in zip(pairings, tables, strict=True)
-        for i, one in enumerate(table)
-    )
+    fill_pairings(ladder, pairings, matches, tables)
     nth = {entry.pk: entry.pairings for entry in entries}
     changes = []
     for pairing, table in zip(pairings, tables, strict=True):

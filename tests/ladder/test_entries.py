@@ -17,22 +17,10 @@ from ladder import registration
 from ladder.models import Entry, Ladder, LadderEvent, PairedEntry, PairedMatch, Pairing, Round
 from ladder.own_entries import own_entries
 from ladder.ratings import rate
-from tests.ladder.rows import CLASSIC, end, make_bot, make_entries, make_ladder, make_pairing, make_user, void
+from tests.ladder.rows import CLASSIC, end, make_bot, make_entries, make_ladder, make_pairing, make_user, play, void
 
 pytestmark = pytest.mark.django_db
 MOST_QUERIES = 12
-
-
-@pytest.fixture
-def ada():
-    return make_user("ada")
-
-
-@pytest.fixture
-def by_ada(ada) -> Client:
-    client = Client()
-    client.force_login(ada)
-    return client
 
 
 @pytest.fixture
@@ -149,9 +137,7 @@ def test_page_costs_few_queries_whatever_is_entered_and_pending(by_ada, ada, lad
         entry = registration.register(ada, make_bot(ada), one)
         rival = make_entries(one, 1)[0]
         for _ in range(2):
-            pairing, match = make_pairing(one, [entry, rival])
-            end(match, [1, 2])
-            rate(pairing.pk)
+            play(one, [entry, rival], [1, 2])
         make_pairing(one, [entry, rival])
         if number < 2:
             Entry.objects.filter(pk=entry.pk).update(state="disqualified")

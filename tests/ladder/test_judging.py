@@ -12,25 +12,14 @@ from ladder.judging import ChangeCap, ChangeK, Disqualify, NotJudged, Reinstate,
 from ladder.models import Entry, Ladder, LadderEvent, Meeting, Pairing, RatingChange
 from ladder.ratings import rate
 from ladder.replay import rerate
-from tests.ladder.rows import end, make_entries, make_ladder, make_pairing, make_user
+from tests.ladder.rows import end, make_entries, make_ladder, make_pairing, make_user, play, ratings
 
 pytestmark = pytest.mark.django_db
 WHY = "the organiser says so"
 
 
-def play(ladder: Ladder, entries: list[Entry], places: list[int]) -> Pairing:
-    pairing, match = make_pairing(ladder, entries)
-    end(match, places)
-    assert rate(pairing.pk)
-    return pairing
-
-
 def match_of(pairing: Pairing) -> Match:
     return pairing.paired_matches.get().match
-
-
-def ratings(entries: list[Entry]) -> list[float]:
-    return [Entry.objects.get(pk=entry.pk).rating for entry in entries]
 
 
 def everything() -> list:

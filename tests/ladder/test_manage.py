@@ -10,9 +10,8 @@ from django.utils import timezone
 from bots.models import Switch
 from ladder.forms import LadderForm
 from ladder.models import Entry, Flag, Ladder, LadderEvent
-from ladder.ratings import rate
 from soureh_site.accounts.models import User
-from tests.ladder.rows import end, make_entries, make_ladder, make_pairing, make_user
+from tests.ladder.rows import make_entries, make_ladder, make_user, play
 
 pytestmark = pytest.mark.django_db
 
@@ -192,9 +191,7 @@ def played(ada: User) -> tuple[Ladder, list[Entry]]:
     ladder = make_ladder(owner=ada)
     entries = make_entries(ladder, 3)
     for pair in ((0, 1), (1, 2), (0, 2)):
-        pairing, match = make_pairing(ladder, [entries[i] for i in pair])
-        end(match, [1, 2])
-        rate(pairing.pk)
+        play(ladder, [entries[i] for i in pair], [1, 2])
     return ladder, entries
 
 

@@ -26,22 +26,13 @@ from tests.ladder.rows import (
     make_set,
     make_user,
     make_version,
+    play,
+    ratings,
     void,
 )
 from tests.racing import race
 
 pytestmark = pytest.mark.django_db
-
-
-def play(ladder: Ladder, entries: list[Entry], places: list[int]) -> Pairing:
-    pairing, match = make_pairing(ladder, entries)
-    end(match, places)
-    assert rate(pairing.pk)
-    return pairing
-
-
-def ratings(entries: list[Entry]) -> list[float]:
-    return [Entry.objects.get(pk=entry.pk).rating for entry in entries]
 
 
 def places_of(pairing: Pairing) -> list[int]:
