@@ -74,21 +74,12 @@ def every_address(ada: Any, ladder: Ladder) -> list[str]:
             "code": [match.code for match in matches],
             "slug": [ladder.slug, mine.bot.slug, version.bot.slug],
             "bot": [mine.bot.slug, version.bot.slug],
-            "number": [1],
-            "seat": [0],
             "username": ["ada"],
             "pk": [mine.pk],
             "pairing": [finished.paired.pairing_id, opened[0].pk, sealed[0].pk],
             "id": [ada.pk],
-            "change": ["pause"],
-            "to": ["open"],
-            "flag": [1],
             "object_id": [ladder.pk, finished.pk],
-            "content_type_id": [1],
             "app_label": ["games", "ladder"],
-            "url": ["nowhere"],
-            "key": ["abc"],
-            "uidb36": ["1"],
         }
     ) + [f"/matches/?ladder={ladder.slug}&bot={mine.bot.slug}", f"/bots/{mine.bot.slug}/versions/compare/?old=1&new=1"]
 

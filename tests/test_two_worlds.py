@@ -96,21 +96,12 @@ def house(worker_less_settings: None) -> House:
         "code": [match.code for match in (table, shown, running, trial)],
         "slug": [ladder.slug, entries[0].bot.slug, version.bot.slug],
         "bot": [entries[0].bot.slug, version.bot.slug],
-        "number": [1],
         "seat": [0, 1],
         "username": [user.username for user in people.values() if user],
         "pk": [entries[0].pk],
         "pairing": [shown.paired.pairing_id],
         "id": [people["owner"].pk],
-        "change": ["pause"],
-        "to": ["open"],
-        "flag": [1],
         "object_id": [table.pk, shown.pk],
-        "content_type_id": [1],
-        "app_label": ["games"],
-        "url": ["nowhere"],
-        "key": ["abc"],
-        "uidb36": ["1"],
     }
     return House(table, shown, running, trial, fill, people)
 
