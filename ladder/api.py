@@ -71,7 +71,7 @@ class StandingSerializer(EntrySerializer):
         read_only=True, allow_null=True, help_text="Of the rating, over the last ten rated pairings."
     )
     owner_name = serializers.CharField(
-        source="bot.owner.username", read_only=True, allow_null=True, help_text="Null for a house bot."
+        read_only=True, allow_null=True, help_text="Null for a house bot, and for a person."
     )
 
     class Meta(EntrySerializer.Meta):
@@ -286,7 +286,7 @@ class LadderViewSet(LadderStrengths, viewsets.ReadOnlyModelViewSet[Ladder]):
     def standings(self, request: Request, slug: str) -> Response:
         """Return the entries that stand in the ladder; those that have withdrawn do not."""
         # Of entries, at an address of ladders.
-        stand: Any = standings(self.get_object(), shown=None)
+        stand: Any = standings(self.get_object())
         page = self.paginate_queryset(stand)
         return self.get_paginated_response(StandingSerializer(page, many=True).data)
 

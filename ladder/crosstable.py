@@ -3,9 +3,8 @@
 Before a match has finished nothing is told of it but who sits where; a set's matches finish together.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 from django.urls import reverse
@@ -15,7 +14,7 @@ from django.utils.translation import ngettext
 from bots.models import BotVersion
 from games.duplicates import seat_in_set
 from games.models import Match, Seat
-from ladder.history import UNSHOWN, player_url, why_unrated
+from ladder.history import UNSHOWN, MatchRow, SeatCell, player_url, why_unrated
 from ladder.log import Sat, places
 from ladder.models import Entry, PairedEntry, PairedMatch, Pairing, RatingChange
 
@@ -173,25 +172,25 @@ def _sat(cells: Iterable[Cell]) -> list[Sat]:
     return [Sat(cell.match.pk, cell.seat, cell.place, cell.points, bool(cell.fault), None) for cell in cells]
 
 
-def pairing_row(shown: Crosstable) -> Mapping[str, Any]:
-    """Return a pairing as `games/_match_row.html` takes it: of a set the sums, and the whole's places."""
+def pairing_row(shown: Crosstable) -> MatchRow:
+    """Return a pairing as a list of matches shows it: of a set the sums, and the whole's places."""
     badge, label = shown.badge()
     is_going_on = shown.pairing.state == Pairing.State.PLAYING
-    return {
-        "id": f"pairing-{shown.pairing.pk}",
-        "url": reverse("ladder_pairing", args=[shown.pairing.ladder.slug, shown.pairing.pk]),
-        "state": badge,
-        "state_label": label,
-        "seats": [
-            {
-                "name": row.entry.name,
-                "url": player_url(row.entry),
-                "place": row.place,
-                "total": row.points,
-                "rating_change": row.delta,
-            }
+    return MatchRow(
+        id=f"pairing-{shown.pairing.pk}",
+        url=reverse("ladder_pairing", args=[shown.pairing.ladder.slug, shown.pairing.pk]),
+        state=badge,
+        state_label=label,
+        seats=tuple(
+            SeatCell(
+                name=row.entry.name,
+                url=player_url(row.entry),
+                place=row.place,
+                total=row.points,
+                rating_change=None if row.delta is None else round(row.delta),
+            )
             for row in shown.rows
-        ],
-        "when": shown.pairing.rated_at or shown.pairing.round.started_at,
-        "note": shown.progress() if shown.is_set and is_going_on else shown.why_unrated,
-    }
+        ),
+        when=shown.pairing.rated_at or shown.pairing.round.started_at,
+        note=shown.progress() if shown.is_set and is_going_on else shown.why_unrated,
+    )

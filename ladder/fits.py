@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Case, F, Max, OuterRef, Q, Subquery, When
+from django.db.models import F, Max, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from bots.versions import playable_versions
@@ -294,7 +294,7 @@ def chances(ladder: Ladder, entry_ids: Sequence[int]) -> dict[tuple[int, int], f
     if not found:
         return {}
     at = [columns[row.entry_id] for row in found]
-    covariance = np.array([_covariances(row)[at] for row in found])
+    covariance = np.array([_floats(row.covariances)[at] for row in found])
     strengths = np.array([row.strength for row in found])
     shares = fit.shares_ahead(strengths, covariance, latest.facts["ties"]["2"])
     return {
@@ -305,32 +305,29 @@ def chances(ladder: Ladder, entry_ids: Sequence[int]) -> dict[tuple[int, int], f
     }
 
 
-def chances_against(ladder: Ladder, against: int, entry_ids: Sequence[int]) -> dict[int, float]:
+def chances_against(ladder: Ladder, against: Entry, entries: Iterable[Entry]) -> dict[int, float]:
     """Return by entry how likely it is to end ahead of the entry `against`, a tie counting half; one query.
 
     Cheaper than `chances`, since one row of covariances is read. Entries that the last fit did not know are left out.
     """
-    rows = ladder.strengths.filter(entry__in=[against, *entry_ids], is_current=True).defer("covariances")
     latest = Fit.objects.filter(ladder=ladder).order_by("-id")
-    known = {
-        row.entry_id: row
-        for row in rows.annotate(
-            row=Case(When(entry=against, then="covariances")),
-            packed=Case(When(entry=against, then=Subquery(latest.values("packed")[:1]))),
-            facts=Case(When(entry=against, then=Subquery(latest.values("facts")[:1]))),
-        )
-    }
-    if against not in known or not known[against].packed:
+    row = ladder.strengths.filter(entry=against, is_current=True).annotate(
+        packed=Subquery(latest.values("packed")[:1]), facts=Subquery(latest.values("facts")[:1])
+    )
+    reference = row.values_list("covariances", "packed", "facts").first()
+    if reference is None or against.strength is None or against.half_width is None or not reference[1]:
         return {}
-    reference = known[against]
-    columns = _columns(reference.packed)
-    covariances = np.frombuffer(bytes(reference.row), dtype=np.float32).astype(float)
-    found = [row for entry, row in known.items() if entry in columns and entry != against]
-    strengths = np.array([row.strength - reference.strength for row in found])
-    own = covariances[columns[against]]
-    variance = np.array([(row.half_width / fit.Z) ** 2 + own - 2 * covariances[columns[row.entry_id]] for row in found])
-    shares = fit.share_ahead(strengths, np.sqrt(np.maximum(variance, 0.0)), reference.facts["ties"]["2"])
-    return {row.entry_id: float(share) for row, share in zip(found, shares, strict=True)}
+    columns = _columns(reference[1])
+    known = [one for one in entries if one != against and one.pk in columns and one.strength is not None]
+    covariances = _floats(reference[0])
+    strengths = np.array([one.strength for one in known], dtype=np.float64)
+    half_widths = np.array([one.half_width for one in known], dtype=np.float64)
+    between = covariances[[columns[one.pk] for one in known]]
+    variance = (half_widths / fit.Z) ** 2 + covariances[columns[against.pk]] - 2 * between
+    shares = fit.share_ahead(
+        strengths - against.strength, np.sqrt(np.maximum(variance, 0.0)), reference[2]["ties"]["2"]
+    )
+    return {one.pk: float(share) for one, share in zip(known, shares, strict=True)}
 
 
 def _columns(packed: bytes | memoryview) -> dict[int, int]:
@@ -339,5 +336,5 @@ def _columns(packed: bytes | memoryview) -> dict[int, int]:
     return {int(entry): column for column, entry in enumerate(entries)}
 
 
-def _covariances(row: Strength) -> fit.Floats:
-    return np.frombuffer(bytes(row.covariances), dtype=np.float32).astype(np.float64)
+def _floats(packed: bytes | memoryview) -> fit.Floats:
+    return np.frombuffer(bytes(packed), dtype=np.float32).astype(np.float64)

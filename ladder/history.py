@@ -7,7 +7,8 @@ shown to the owner of the bot that it tries.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
@@ -22,13 +23,47 @@ from ladder.models import Entry, Ladder, PairedMatch, Pairing, RatingChange
 PAGE = 25
 # What no list needs: they are large, or secret.
 UNSHOWN = ("rules", "server_seed", "player_seeds", "faults")
+# What a row is made of. To read and build all of the four tables' hundred columns takes three times as long.
+MATCH = (
+    *("code", "kind", "state", "duplicates", "how", "created_at", "finished_at"),
+    *("paired__pairing__state", "paired__pairing__why_unrated", "paired__ladder__name", "paired__ladder__slug"),
+)
+PLAYER = ("match", "entrant", "seat", "name", "place", "total", "bot__slug", "user__username")
+CHANGE = ("pairing", "seat", "before", "after", "capped")
+
+
+class SeatCell(NamedTuple):
+    """A player in a row."""
+
+    name: str
+    url: str
+    place: int | None
+    total: int | None
+    rating_change: int | None
+    """In whole points."""
+
+
+class MatchRow(NamedTuple):
+    """What `games/_match_row.html` takes: one match in a list, or a pairing; plain values, as they are shown."""
+
+    id: str
+    url: str
+    state: str
+    """Of its badge: live | showing | rated | unrated | void …"""
+    state_label: str
+    seats: tuple[SeatCell, ...]
+    when: datetime
+    note: str = ""
+    """Such as why it is unrated."""
+    set_url: str = ""
+    """The page of the duplicate set that it belongs to."""
 
 
 @dataclass(frozen=True)
 class Page:
     """One page of a list, newest first, and the addresses of its neighbours ("" where there is none)."""
 
-    rows: list[dict[str, Any]]
+    rows: list[MatchRow]
     newer_url: str = ""
     older_url: str = ""
 
@@ -103,14 +138,14 @@ def is_owner(user: Any, bot: Bot | None) -> bool:
     return bot is not None and bot.is_owned_by(user)
 
 
-def match_rows(ids: Iterable[int], *, name_ladder: bool = True) -> list[dict[str, Any]]:
+def match_rows(ids: Iterable[int], *, name_ladder: bool = True) -> list[MatchRow]:
     """Return rows for these matches, in the order of `ids`. Three queries, however many."""
     order = {pk: place for place, pk in enumerate(ids)}
     matches = sorted(_loaded(Match.objects.filter(pk__in=order)), key=lambda match: order[match.pk])
     return _rows(matches, name_ladder=name_ladder)
 
 
-def rows_of_lists(lists: Sequence[QuerySet[Match]], *, name_ladder: bool = True) -> list[list[dict[str, Any]]]:
+def rows_of_lists(lists: Sequence[QuerySet[Match]], *, name_ladder: bool = True) -> list[list[MatchRow]]:
     """Return rows for each list of matches. Two queries, and one for each list."""
     matches = [list(_with_pairing(one)) for one in lists]
     prefetch_related_objects([match for one in matches for match in one], _players())
@@ -118,7 +153,7 @@ def rows_of_lists(lists: Sequence[QuerySet[Match]], *, name_ladder: bool = True)
     return [[next(rows) for _match in one] for one in matches]
 
 
-def latest_rows(count: int) -> list[dict[str, Any]]:
+def latest_rows(count: int) -> list[MatchRow]:
     """Return rows for the matches that ended last, trials apart. Three queries."""
     ended = Match.objects.filter(state=Match.State.FINISHED).exclude(kind=Match.Kind.TRIAL)
     return _rows(list(_loaded(ended).order_by("-finished_at", "-pk")[:count]), name_ladder=True)
@@ -130,31 +165,31 @@ def _loaded(matches: QuerySet[Match]) -> QuerySet[Match]:
 
 
 def _players() -> Prefetch[str, QuerySet[Seat], str]:
-    return Prefetch("players", Seat.objects.select_related("bot", "user").order_by("seat", "entrant"))
+    return Prefetch("players", Seat.objects.select_related("bot", "user").only(*PLAYER).order_by("seat", "entrant"))
 
 
 def _with_pairing(matches: QuerySet[Match]) -> QuerySet[Match]:
-    return matches.select_related("paired__pairing", "paired__ladder").defer(*UNSHOWN)
+    return matches.select_related("paired__pairing", "paired__ladder").only(*MATCH)
 
 
-def _rows(matches: Sequence[Match], *, name_ladder: bool) -> list[dict[str, Any]]:
+def _rows(matches: Sequence[Match], *, name_ladder: bool) -> list[MatchRow]:
     changes = rating_changes([match.paired.pairing_id for match in matches if pairing_of(match)])
     return [match_row(match, changes, name_ladder=name_ladder) for match in matches]
 
 
-# A pairing, and the bot or the person.
-ChangeKey = tuple[int, int | None, int | None]
+# A pairing, and the seat.
+ChangeKey = tuple[int, int | None]
 
 
 def rating_changes(pairing_ids: Iterable[int]) -> dict[ChangeKey, RatingChange]:
-    """Return the ledger's rows of these pairings."""
-    rows = RatingChange.objects.filter(pairing__in=list(pairing_ids)).select_related("entry")
-    return {(row.pairing_id, row.entry.bot_id, row.entry.user_id): row for row in rows}
+    """Return the ledger's rows of these pairings; of a set, in which everybody has every seat, only one."""
+    rows = RatingChange.objects.filter(pairing__in=list(pairing_ids)).only(*CHANGE)
+    return {(row.pairing_id, row.seat): row for row in rows}
 
 
 def change_of(changes: Mapping[ChangeKey, RatingChange], pairing: Pairing | None, seat: Seat) -> RatingChange | None:
     """Return what a pairing did to the rating of whoever sat there, if anything."""
-    return changes.get((pairing.pk, seat.bot_id, seat.user_id)) if pairing else None
+    return changes.get((pairing.pk, seat.seat)) if pairing else None
 
 
 def pairing_of(match: Match) -> Pairing | None:
@@ -163,8 +198,8 @@ def pairing_of(match: Match) -> Pairing | None:
     return paired.pairing if paired else None
 
 
-def match_row(match: Match, changes: Mapping[ChangeKey, RatingChange], *, name_ladder: bool = True) -> dict[str, Any]:
-    """Return one match as `games/_match_row.html` takes it."""
+def match_row(match: Match, changes: Mapping[ChangeKey, RatingChange], *, name_ladder: bool = True) -> MatchRow:
+    """Return one match as a list shows it."""
     pairing = pairing_of(match)
     badge, label = badge_of(match, pairing)
     notes = [match.paired.ladder.name] if name_ladder and pairing else []
@@ -173,18 +208,18 @@ def match_row(match: Match, changes: Mapping[ChangeKey, RatingChange], *, name_l
         changes = {}
     if pairing and pairing.state == Pairing.State.UNRATED:
         notes.append(why_unrated(pairing.why_unrated, how=match.how))
-    return {
-        "id": match.code,
-        "url": reverse("match", args=[match.code]),
-        "state": badge,
-        "state_label": label,
-        "seats": [_seat_cell(seat, change_of(changes, pairing, seat)) for seat in placed(match.players.all())],
-        "when": match.finished_at or match.created_at,
-        "note": " · ".join(notes),
-        "set_url": reverse("ladder_pairing", args=[match.paired.ladder.slug, pairing.pk])
+    return MatchRow(
+        id=match.code,
+        url=reverse("match", args=[match.code]),
+        state=badge,
+        state_label=label,
+        seats=tuple(_seat_cell(seat, change_of(changes, pairing, seat)) for seat in placed(match.players.all())),
+        when=match.finished_at or match.created_at,
+        note=" · ".join(notes),
+        set_url=reverse("ladder_pairing", args=[match.paired.ladder.slug, pairing.pk])
         if pairing and match.duplicates
         else "",
-    }
+    )
 
 
 def placed(players: Iterable[Seat]) -> list[Seat]:
@@ -192,14 +227,9 @@ def placed(players: Iterable[Seat]) -> list[Seat]:
     return sorted(players, key=lambda seat: (seat.place or 0, seat.entrant))
 
 
-def _seat_cell(seat: Seat, change: RatingChange | None) -> dict[str, Any]:
-    return {
-        "name": seat.name,
-        "url": player_url(seat),
-        "place": seat.place,
-        "total": seat.total,
-        "rating_change": change.after - change.before if change else None,
-    }
+def _seat_cell(seat: Seat, change: RatingChange | None) -> SeatCell:
+    moved = round(change.after - change.before) if change else None
+    return SeatCell(seat.name, player_url(seat), seat.place, seat.total, moved)
 
 
 def player_url(player: Seat | Entry) -> str:
@@ -229,7 +259,7 @@ def badge_of(match: Match, pairing: Pairing | None) -> tuple[str, str]:
         return "finished", _("finished")
     if pairing.state == Pairing.State.PLAYING:
         return "finished", _("being rated")
-    return pairing.state, pairing.get_state_display()
+    return pairing.state, str(pairing.get_state_display())
 
 
 def why_unrated(why: str, *, how: str = "") -> str:

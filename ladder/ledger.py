@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from ladder import elo
 
+RECENT = 20  # pairings
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -36,6 +38,8 @@ class Figures(NamedTuple):
     won: int = 0
     drawn: int = 0
     place_sum: int = 0
+    recent_ratings: tuple[float, ...] = ()
+    """The ratings before its last RECENT pairings and after each of them, oldest first."""
 
 
 class Line(NamedTuple):
@@ -101,6 +105,7 @@ class Books:
                 won=one.won + (place == 1 and firsts == 1),
                 drawn=one.drawn + (place == 1 and firsts > 1),
                 place_sum=one.place_sum + place,
+                recent_ratings=(*(one.recent_ratings or (one.rating,)), after)[-RECENT - 1 :],
             )
         self._meet(table, places)
         return lines

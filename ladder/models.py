@@ -167,6 +167,7 @@ class Entry(Measured, models.Model):
     won = models.PositiveIntegerField(default=0)  # first alone
     drawn = models.PositiveIntegerField(default=0)  # first together with others
     place_sum = models.PositiveIntegerField(default=0)
+    recent_ratings = models.JSONField(default=list, blank=True)  # ratings: see `ledger.Figures`
     # The last fit's word on the version that plays now; None before the first.
     strength = models.FloatField(null=True, blank=True)  # Elo scale
     half_width = models.FloatField(null=True, blank=True)  # of its 95 % interval
@@ -206,6 +207,11 @@ class Entry(Measured, models.Model):
     def name(self) -> str:
         """The name under which the entry plays."""
         return str(self.bot or self.user)
+
+    @property
+    def recent_change(self) -> float | None:
+        """What its last ten pairings did to its rating; None before the first."""
+        return self.rating - self.recent_ratings[-11:][0] if self.recent_ratings else None
 
     @property
     def is_ready(self) -> bool:

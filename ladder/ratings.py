@@ -87,7 +87,9 @@ def day_of(moment: datetime) -> date:
 
 def figures_of(entry: Entry) -> Figures:
     """Return what an entry's row says of it."""
-    return Figures(*(getattr(entry, name) for name in Figures._fields))
+    return Figures(*(getattr(entry, name) for name in Figures._fields))._replace(
+        recent_ratings=tuple(entry.recent_ratings)
+    )
 
 
 def when_rated(pairing: Logged) -> datetime:

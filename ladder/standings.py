@@ -8,16 +8,20 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import Case, F, FloatField, OuterRef, Q, QuerySet, Subquery, Value, When, Window
-from django.db.models.functions import Coalesce, Greatest, Lower, Rank, RowNumber
+from django.db.models import Case, Count, F, FloatField, OuterRef, Q, QuerySet, Subquery, Value, When, Window
+from django.db.models.functions import Coalesce, Lower, Rank, RowNumber
 
-from ladder.models import Entry, Ladder, Measured, RatingChange, Strength
+from ladder.models import Entry, Ladder, Measured, Strength
 
 SHOWN = 100
-LAST = 10
-TREND = 20
 LOWEST = -1e9
 
+# What is told of an entry: to read all of four tables takes twice as long.
+SHOWN_COLUMNS = (
+    *("ladder", "bot", "user", "state", "rating", "pairings", "won", "drawn", "place_sum", "recent_ratings"),
+    *("strength", "half_width", "band", "is_provisional", "final_rank", "entered_at"),
+    *("bot__name", "bot__slug", "bot__owner", "user__username"),
+)
 NAME = Lower(Coalesce("bot__name", "user__username"))
 # What does not tell two apart is followed by what does, so that every page holds the same at every look.
 SORTS: dict[str, tuple[Any, ...]] = {
@@ -33,32 +37,42 @@ def default_sort(ladder: Ladder) -> str:
     return "strength" if ladder.ranked_by == Ladder.RankedBy.FIT else "rating"
 
 
-def standings(
-    ladder: Ladder, *, viewer: Any = None, page: int = 1, shown: int | None = SHOWN, sort: str = ""
-) -> QuerySet[Entry]:
-    """Return the entries that stand in the ladder, in the order of `sort` (of SORTS; "": as it ranks), in one query.
+def standings(ladder: Ladder) -> QuerySet[Entry]:
+    """Return the entries that stand in the ladder, as it ranks, in one query.
 
-    Each has `rank` (who cannot be told apart shares one; None while too little is known), `recent_change` (of the
-    rating over its last ten pairings, None before the first), `position` in this order from 1, and what Entry has.
-    `shown` entries of page `page`, from 1, and besides them the viewer's own; all of them if `shown` is None.
+    Each has `rank` (who cannot be told apart shares one; None while too little is known), `position` from 1,
+    `owner_name` (None for a house bot or a person), and what SHOWN_COLUMNS names.
     """
-    order = (*SORTS[sort or default_sort(ladder)], F("entered_at").asc(), F("pk").asc())
-    then = RatingChange.objects.filter(entry=OuterRef("pk"), nth=Greatest(OuterRef("pairings") - (LAST - 1), Value(1)))
-    entries = (
-        ladder.entries.exclude(state__in=Entry.GONE)
-        .select_related("bot__owner", "user")
-        .annotate(
-            rank=_rank(ladder),
-            recent_change=F("rating") - Subquery(then.values("before")[:1]),
-            position=Window(RowNumber(), order_by=order),
-        )
-        .order_by("position")
-    )
-    if shown is None:
-        return entries
-    own = Q(bot__owner=viewer) | Q(user=viewer) if viewer is not None and viewer.is_authenticated else Q()
+    return _with_names(_placed(ladder, default_sort(ladder))).order_by("position")
+
+
+def standing_page(
+    ladder: Ladder, page: int, *, shown: int = SHOWN, sort: str = "", also: Iterable[int] = ()
+) -> list[Entry]:
+    """Return `shown` entries of `standings` on page `page`, from 1, and besides them those of ids `also`; two queries.
+
+    `sort` is a name of SORTS; "": as the ladder ranks.
+    """
     last = page * shown
-    return entries.filter(Q(position__gt=last - shown, position__lte=last) | own)
+    which = Q(position__gt=last - shown, position__lte=last) | Q(pk__in=list(also))
+    # All that stand have to be put in order: that is done with as few columns as it takes.
+    placed = _placed(ladder, sort or default_sort(ladder)).filter(which)
+    places = {pk: (position, rank) for pk, position, rank in placed.values_list("pk", "position", "rank")}
+    entries: list[Any] = list(_with_names(Entry.objects.filter(pk__in=places)))
+    for entry in entries:
+        entry.position, entry.rank = places[entry.pk]
+    return sorted(entries, key=lambda entry: int(entry.position))
+
+
+def _placed(ladder: Ladder, sort: str) -> QuerySet[Any]:
+    """Return the entries that stand in the ladder, each with `rank` and `position`, in no order."""
+    order = (*SORTS[sort], F("entered_at").asc(), F("pk").asc())
+    standing = ladder.entries.exclude(state__in=Entry.GONE)
+    return standing.annotate(rank=_rank(ladder), position=Window(RowNumber(), order_by=order))
+
+
+def _with_names(entries: QuerySet[Any]) -> QuerySet[Any]:
+    return entries.select_related("bot", "user").only(*SHOWN_COLUMNS).annotate(owner_name=F("bot__owner__username"))
 
 
 def _rank(ladder: Ladder) -> Any:
@@ -66,6 +80,12 @@ def _rank(ladder: Ladder) -> Any:
     if ladder.ranked_by == Ladder.RankedBy.ELO:
         return Window(Rank(), order_by=F("rating").desc())
     return Case(When(band=None, then=None), default=Window(Rank(), order_by=F("band").asc(nulls_last=True)))
+
+
+def entry_count(which: Q, *, ladder: str = "pk") -> Any:
+    """Return what counts, in a query with a ladder in its column `ladder`, the entries there that `which` names."""
+    entries = Entry.objects.filter(which, ladder=OuterRef(ladder)).order_by().values("ladder")
+    return Coalesce(Subquery(entries.annotate(count=Count("pk")).values("count")), 0)
 
 
 def leaders(count: int = 3) -> dict[int, list[Entry]]:
@@ -81,16 +101,6 @@ def leaders(count: int = 3) -> dict[int, list[Entry]]:
     found: dict[int, list[Entry]] = defaultdict(list)
     for entry in ranked.filter(place__lte=count).select_related("bot", "user", "ladder").order_by("ladder", "place"):
         found[entry.ladder_id].append(entry)
-    return found
-
-
-def trends(entries: Iterable[Entry]) -> dict[int, list[float]]:
-    """Return by entry its ratings after its last twenty pairings, oldest first. One query."""
-    ids = [entry.pk for entry in entries]
-    rows = RatingChange.objects.filter(entry__in=ids, nth__gt=F("entry__pairings") - TREND).order_by("entry", "nth")
-    found: dict[int, list[float]] = defaultdict(list)
-    for entry_id, after in rows.values_list("entry_id", "after"):
-        found[entry_id].append(after)
     return found
 
 

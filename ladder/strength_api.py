@@ -129,7 +129,7 @@ class LadderStrengths:
     def matrix(self: Any, request: Request, slug: str) -> Response:
         """Return each pair's meetings among a part of the standings, both ways."""
         ladder = self.get_object()
-        place = {entry.pk: number for number, entry in enumerate(self.paginate_queryset(standings(ladder, shown=None)))}
+        place = {entry.pk: number for number, entry in enumerate(self.paginate_queryset(standings(ladder)))}
         chances = fits.chances(ladder, list(place))
         met = meetings(ladder, Q(entry__in=place, other__in=place))
         rows = [

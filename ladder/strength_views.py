@@ -12,7 +12,7 @@ from django.views.decorators.http import conditional_page, require_safe
 from ladder import fits
 from ladder.charts import rating_points, strength_points
 from ladder.models import Entry, Ladder, Meeting, Strength
-from ladder.standings import SHOWN, average_place, lost, scale_of, standings, version_standings
+from ladder.standings import SHOWN, average_place, lost, scale_of, standing_page, version_standings
 
 MATRIX = 16
 CHANGES = 50
@@ -49,7 +49,7 @@ def matrix(request: HttpRequest, slug: str) -> HttpResponse:
     ladder = get_object_or_404(Ladder, slug=slug)
     count = ladder.entries.exclude(state__in=Entry.GONE).filter(pairings__gt=0).count()
     page = Paginator(range(count), MATRIX).get_page(request.GET.get("page"))
-    ranked = standings(ladder, page=page.number, shown=MATRIX)
+    ranked = standing_page(ladder, page.number, shown=MATRIX)
     entries = [entry for entry in ranked if entry.pairings]
     ids = [entry.pk for entry in entries]
     met = meetings(ladder, Q(entry__in=ids, other__in=ids))
@@ -130,7 +130,7 @@ def _opponents(found: Entry) -> list[dict[str, Any]]:
     met = meetings(found.ladder, Q(entry=found) | Q(other=found))
     most = sorted((key for key in met if key[0] == found.pk), key=lambda key: (-met[key].pairings, key))[:OPPONENTS]
     others = Entry.objects.select_related("bot", "user").in_bulk([other for _, other in most])
-    chance = fits.chances_against(found.ladder, found.pk, list(others))
+    chance = fits.chances_against(found.ladder, found, others.values())
     return [
         {
             "entry": others[other],

@@ -12,13 +12,13 @@ from django.views.decorators.vary import vary_on_headers
 from bots.switches import pause_note
 from games.models import Match
 from games.plain_rules import plain_rules
-from ladder import fits
 from ladder.entry_views import own_part
 from ladder.history import latest_rows, rows_of_lists, running
 from ladder.judging import may_run
 from ladder.models import Entry, Ladder
 from ladder.own_entries import why_no_rounds, why_too_few
-from ladder.standings import SHOWN, SORTS, average_place, default_sort, leaders, lost, scale_of, standings, trends
+from ladder.standing_rows import own_elsewhere, standing_rows
+from ladder.standings import SHOWN, SORTS, default_sort, entry_count, leaders, standing_page
 from ladder.table_context import table_context
 from ladder.updates import is_update
 
@@ -62,36 +62,39 @@ def ladder_list(request: HttpRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     """Standings, the next round, what is being played and what has been; the reader's own bots."""
-    found: Any = get_object_or_404(_counted().select_related("previous", "following"), slug=slug)
+    found: Any = get_object_or_404(_counted(), slug=slug)
+    own = own_part(found, request.user)
     page = Paginator(range(found.standing_count), SHOWN).get_page(request.GET.get("page"))
     asked = request.GET.get("sort", "")
     sort = asked if asked in SORTS else default_sort(found)
-    entries = list(standings(found, viewer=request.user, page=page.number, sort=sort))
-    against = _whom_to_compare(entries, request.user)
+    entries = standing_page(found, page.number, sort=sort, also=[one.entry.pk for one in own.get("own_entries", ())])
     context = {
         "ladder": found,
         "page": page,
         "sort": sort,
         "kept_query": f"sort={sort}&" if sort != default_sort(found) else "",
         "by_fit": found.ranked_by == Ladder.RankedBy.FIT,
-        "rows": _standing_rows(found, entries, against, request.user),
-        "against": against,
-        "scale": scale_of(entries),
-        "own_elsewhere": _own_elsewhere(entries, page.number, request.user),
+        "rows": standing_rows(found, entries, request.user, sort=sort),
+        "own_elsewhere": own_elsewhere(entries, page.number, request.user),
         "why_waiting": _why_waiting(found, found.active_count),
     } | _matches(found)
     if is_update(request):
         return render(request, "ladder/_ladder.html", context)
-    context |= {"rules": plain_rules(found.rules, found.seats), "can_run": may_run(request.user, found)}
-    context |= own_part(found, request.user)
+    context |= {"rules": plain_rules(found.rules, found.seats), "can_run": may_run(request.user, found)} | own
     return render(request, "ladder/ladder.html", context)
 
 
 def _counted() -> QuerySet[Ladder]:
-    """Return the ladders, each with `standing_count`, entries that stand in it, and `active_count`, that may play."""
+    """Return the ladders with what their own page says of them.
+
+    Each has `standing_count`, entries that stand in it, `active_count`, entries that may play, and the slugs of the
+    seasons before and after, `slug_before` and `slug_after`.
+    """
     return Ladder.objects.annotate(
-        standing_count=Count("entries", filter=~Q(entries__state__in=Entry.GONE)),
-        active_count=Count("entries", filter=Q(entries__state=Entry.State.ACTIVE)),
+        standing_count=entry_count(~Q(state__in=Entry.GONE)),
+        active_count=entry_count(Q(state=Entry.State.ACTIVE)),
+        slug_before=F("previous__slug"),
+        slug_after=F("following__slug"),
     )
 
 
@@ -123,38 +126,6 @@ def _matches(found: Ladder) -> dict[str, Any]:
     latest = ended.order_by("-paired__match_id")[:LATEST]
     rows = rows_of_lists([now, latest], name_ladder=False)
     return {"running": rows[0], "latest": rows[1]}
-
-
-def _standing_rows(found: Ladder, entries: list[Entry], against: Entry | None, user: Any) -> list[dict[str, Any]]:
-    """Return the rows of the table of standings, each with the entry's chance against one of them."""
-    trend = trends(entries)
-    chance = fits.chances_against(found, against.pk, [entry.pk for entry in entries]) if against else {}
-    return [
-        {
-            "entry": entry,
-            "is_own": entry.is_owned_by(user),
-            "starts_band": before is not None and None not in (before.band, entry.band) and before.band != entry.band,
-            "trend": trend.get(entry.pk, []),
-            "lost": lost(entry),
-            "average_place": average_place(entry),
-            "chance": chance.get(entry.pk),
-        }
-        for before, entry in zip([None, *entries], entries, strict=False)
-    ]
-
-
-def _whom_to_compare(entries: list[Entry], user: Any) -> Entry | None:
-    """Return against whom the page tells everybody's chances: the reader's own best, or who is first on it."""
-    known = [entry for entry in entries if entry.strength is not None]
-    own = [entry for entry in known if entry.is_owned_by(user)]
-    return next(iter(own or known), None)
-
-
-def _own_elsewhere(entries: list[Entry], page: int, user: Any) -> list[dict[str, Any]]:
-    """Return the reader's entries that stand on other pages, each with the number of its page."""
-    own = [entry for entry in entries if entry.is_owned_by(user)]
-    pages = [(entry, (entry.position - 1) // SHOWN + 1) for entry in own]  # type: ignore[attr-defined]
-    return [{"entry": entry, "page": number} for entry, number in pages if number != page]
 
 
 def _why_waiting(found: Ladder, active: int) -> str:

@@ -121,6 +121,20 @@ def remembered(template_name: str) -> Callable[[Callable[..., dict[str, Any]]], 
 
 
 @register.simple_tag
+def remembered_row(template_name: str, row: Any, moment: datetime | None = None) -> SafeString:
+    """Render a table's row, a named tuple of plain values, by a template, and remember it as `remembered` does.
+
+    Of `moment` the template is told how long `ago` it was.
+    """
+    return _render_row(get_language(), template_name, row, ago(moment) if moment else "")
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _render_row(_language: str | None, template_name: str, row: Any, ago: str) -> SafeString:
+    return mark_safe(render_to_string(template_name, row._asdict() | {"ago": ago}))
+
+
+@register.simple_tag
 @remembered("_change.html")
 def change(value: float | None) -> dict[str, Any]:
     """Render a rating change with sign, colour and, in words, its direction."""
@@ -130,19 +144,20 @@ def change(value: float | None) -> dict[str, Any]:
 @register.inclusion_tag("_when.html")
 def when(moment: datetime | None) -> dict[str, Any]:
     """Render a moment as how long ago (or in how long), with the full date in a `<time>`."""
-    if moment is None:
-        return {"moment": None}
+    return {"moment": moment, "text": ago(moment) if moment else ""}
+
+
+def ago(moment: datetime) -> str:
+    """Say how long ago a moment was, or in how long it will be; after a week its date."""
     delta = timezone.now() - moment
     seconds = delta.total_seconds()
     if seconds >= 7 * 86400:
-        text = date_format(timezone.localtime(moment), "DATE_FORMAT")
-    elif abs(seconds) < 60:
-        text = _("just now") if seconds >= 0 else _("in a moment")
-    elif seconds > 0:
-        text = _("%(time)s ago") % {"time": timesince(moment, depth=1)}
-    else:
-        text = _("in %(time)s") % {"time": timesince(timezone.now(), moment, depth=1)}
-    return {"moment": moment, "text": text}
+        return date_format(timezone.localtime(moment), "DATE_FORMAT")
+    if abs(seconds) < 60:
+        return _("just now") if seconds >= 0 else _("in a moment")
+    if seconds > 0:
+        return _("%(time)s ago") % {"time": timesince(moment, depth=1)}
+    return _("in %(time)s") % {"time": timesince(timezone.now(), moment, depth=1)}
 
 
 @register.simple_tag

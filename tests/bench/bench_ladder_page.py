@@ -39,6 +39,9 @@ def site() -> Iterator[None]:
         django.setup()
         call_command("migrate", verbosity=0)
         call_command("collectstatic", verbosity=0, interactive=False)
+        # It sets the collection of garbage as the web process has it.
+        import soureh_site.asgi  # noqa: F401
+
         yield
 
 
@@ -122,6 +125,7 @@ STATEMENTS = (
            seat="n.spot", number="n.n", nth="1 + n.n / %(per)s", before="1500 + n.n %% 400",
            after="1500 + (n.n + 1) %% 400"),
     lambda: """UPDATE ladder_entry e SET rating = 1500 + 300 * sin(e.id), strength = 1500 + 300 * sin(e.id),
+        recent_ratings = (SELECT jsonb_agg(1500 + (37 * e.id + 11 * n * n) %% 400) FROM generate_series(1, 21) n),
         half_width = 40, band = 1 + (300 - 300 * sin(e.id))::int / 60, is_provisional = false
         WHERE ladder_id = %(ladder)s""",
 )  # fmt: skip

@@ -166,5 +166,8 @@ def make_history(ladder: Ladder, entries: list[Entry], count: int) -> None:
             )  # fmt: skip
     RatingChange.objects.bulk_create(changes)
     for entry in entries:
-        Entry.objects.filter(pk=entry.pk).update(pairings=nth[entry.pk], place_sum=nth[entry.pk] * 3 // 2)
+        recent_ratings = [change.after for change in changes if change.entry == entry][-21:]
+        Entry.objects.filter(pk=entry.pk).update(
+            pairings=nth[entry.pk], place_sum=nth[entry.pk] * 3 // 2, recent_ratings=recent_ratings
+        )
     Ladder.objects.filter(pk=ladder.pk).update(rated=ladder.rated + count)

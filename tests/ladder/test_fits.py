@@ -192,5 +192,6 @@ def test_chances_are_those_of_the_fit():
     assert found[ids[0], ids[1]] + found[ids[1], ids[0]] == pytest.approx(1)
     assert 0.5 < found[ids[0], ids[1]] < found[ids[0], ids[2]] < 1
     assert fits.chances(ladder, ids[:1]) == {}
-    alone = fits.chances_against(ladder, ids[0], ids)
+    first, *others = ladder.entries.order_by("pk")
+    alone = fits.chances_against(ladder, first, [first, *others])
     assert alone == {other: pytest.approx(found[other, ids[0]], abs=1e-6) for other in ids[1:]}

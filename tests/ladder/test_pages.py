@@ -2,8 +2,10 @@
 
 import itertools
 import re
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -27,6 +29,7 @@ from tests.ladder.rows import (
     make_pairing,
     make_user,
     make_version,
+    play,
     void,
 )
 
@@ -165,29 +168,48 @@ def test_standings_leave_out_the_withdrawn_and_share_ranks(client: Client) -> No
 
 
 def test_ladder_change_is_over_the_last_ten_matches() -> None:
-    from ladder.standings import standings
-
     ladder = make_ladder(k_new=20.0)
     one, other = make_entries(ladder, 2)
     for _ in range(12):
-        pairing, match = make_pairing(ladder, [one, other])
-        end(match, [1, 2])
-        rate(pairing.pk)
-    best = standings(ladder).first()
+        play(ladder, [one, other], [1, 2])
+    best = Entry.objects.get(pk=one.pk)
     before = list(one.changes.order_by("nth").values_list("before", flat=True))
     assert best.recent_change == pytest.approx(best.rating - before[2])
 
 
-def test_trend_is_over_the_last_twenty_matches_however_few_entries_are_shown() -> None:
-    from ladder.standings import trends
-
+def test_trend_is_over_the_last_twenty_matches() -> None:
     ladder = make_ladder()
-    entries = make_entries(ladder, 6)
-    make_history(ladder, entries, 90)
-    shown = Entry.objects.get(pk=entries[0].pk)
-    after = list(shown.changes.order_by("number").values_list("after", flat=True))
-    assert len(after) == 30
-    assert trends([shown]) == {shown.pk: after[-20:]}
+    one, other = make_entries(ladder, 2)
+    assert one.recent_ratings == [] and one.recent_change is None
+    play(ladder, [one, other], [1, 2])
+    assert Entry.objects.get(pk=one.pk).recent_ratings == [1500.0, one.changes.get().after]
+    for turn in range(24):
+        play(ladder, [one, other], [1, 2] if turn % 3 else [2, 1])
+    after = list(one.changes.order_by("number").values_list("after", flat=True))
+    assert Entry.objects.get(pk=one.pk).recent_ratings == after[-21:]
+
+
+def test_trend_of_older_entries_is_filled_from_the_ledger() -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 3)
+    for turn in range(25):
+        play(ladder, entries[: 2 + (turn > 20)], [1, 2, 3][: 2 + (turn > 20)])
+    kept = dict(ladder.entries.values_list("pk", "recent_ratings"))
+    ladder.entries.update(recent_ratings=[])
+    import_module("ladder.migrations.0006_recent_ratings").fill(apps, None)
+    assert dict(ladder.entries.values_list("pk", "recent_ratings")) == kept
+
+
+def test_rows_are_rendered_anew_when_what_they_show_has_changed(client: Client) -> None:
+    ladder = make_ladder()
+    one, other = make_entries(ladder, 2)
+    assert one.name in text(client, ladder.get_absolute_url())
+    play(ladder, [one, other], [1, 2])
+    rating = f'<span class="rating-value">{Entry.objects.get(pk=one.pk).rating:.0f}</span>'
+    assert rating in text(client, ladder.get_absolute_url())
+    Bot.objects.filter(pk=one.bot_id).update(name="Another name")
+    page = text(client, ladder.get_absolute_url())
+    assert "Another name" in page and one.name not in page
 
 
 def test_ladder_says_that_rounds_are_paused(client: Client) -> None:
@@ -266,9 +288,7 @@ def test_bot_shows_versions_chart_and_matches(client: Client, ada) -> None:
     (other,) = make_entries(ladder, 1)
     make_version(entry.bot, number=2, state=BotVersion.State.FAILED)
     for _ in range(3):
-        pairing, match = make_pairing(ladder, [entry, other])
-        end(match, [1, 2])
-        rate(pairing.pk)
+        play(ladder, [entry, other], [1, 2])
     page = text(client, reverse("bot", args=[entry.bot.slug]))
     assert "Rating of Mim in" in page and "over 3 points" in page
     assert "Version 1" in page and "Version 2" not in page and "trial failed" not in page
@@ -384,7 +404,7 @@ def test_match_list_of_a_bot_holds_its_matches_alone(client: Client) -> None:
     bot = entries[0].bot
     mine = set(Match.objects.filter(players__bot=bot).values_list("code", flat=True))
     page = client.get("/matches/", {"bot": bot.slug, "ladder": ladder.slug})
-    assert {row["id"] for row in page.context["matches"].rows} == mine
+    assert {row.id for row in page.context["matches"].rows} == mine
 
 
 @pytest.mark.parametrize("query", ["ladder=nowhere", "bot=nobody"])
