@@ -130,7 +130,10 @@ def test_zip64_that_python_writes_is_refused_in_words() -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as written, written.open("bot.py", "w", force_zip64=True) as entry:
         entry.write(GOOD)
-    assert "it is one thing in the table of contents and another" in str(refusal("bot.zip", file.getvalue()))
+    data = bytearray(file.getvalue())
+    # The sizes in the file's own header say to look elsewhere; Pythons of before 3.11.4 write what the table says.
+    data[18:26] = b"\xff" * 8
+    assert "it is one thing in the table of contents and another" in str(refusal("bot.zip", bytes(data)))
 
 
 def test_archive_written_as_a_stream_is_taken() -> None:
