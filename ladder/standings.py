@@ -72,7 +72,10 @@ def _placed(ladder: Ladder, sort: str) -> QuerySet[Any]:
 
 
 def _with_names(entries: QuerySet[Any]) -> QuerySet[Any]:
-    return entries.select_related("bot", "user").only(*SHOWN_COLUMNS).annotate(owner_name=F("bot__owner__username"))
+    named: QuerySet[Any] = (
+        entries.select_related("bot", "user").only(*SHOWN_COLUMNS).annotate(owner_name=F("bot__owner__username"))
+    )
+    return named
 
 
 def _rank(ladder: Ladder) -> Any:
