@@ -138,9 +138,11 @@ class LadderForm(forms.ModelForm[Ladder]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self.instance.pk is None and "unit" not in (kwargs.get("initial") or {}):
+        if self.instance.pk is None:
             # A new ladder is for bots unless somebody says otherwise, and bots may be dealt the same cards again.
-            self.initial["unit"] = Ladder.Unit.SET
+            # It has no rules yet, which would stand in the field in place of the field's own beginning.
+            first = {"unit": Ladder.Unit.SET, "rules": self.base_fields["rules"].initial}
+            self.initial |= first | (kwargs.get("initial") or {})
         for name, field in self.fields.items():
             field.label = LABELS.get(name, field.label)
             field.help_text = field.help_text or HELP.get(name, "")

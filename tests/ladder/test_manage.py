@@ -59,6 +59,14 @@ def test_an_organiser_creates_a_ladder_which_is_announced(client, ada):
     assert client.get(f"/ladders/{ladder.slug}/manage/").status_code == 200
 
 
+def test_form_of_a_new_ladder_can_be_sent_as_it_comes_but_for_the_name(client):
+    form = client.get("/ladders/new/").context["form"]
+    sent = {name: "" if (value := form[name].value()) is None else value for name in form.fields}
+    client.post("/ladders/new/", {**sent, "name": "Spring cup"})
+    ladder = Ladder.objects.get()
+    assert (ladder.rules["preset"], ladder.unit, ladder.seats) == ("classic", "set", 2)
+
+
 NOW = timezone.now()
 REFUSED = [
     pytest.param({"unit": "set", "entrants": "both"}, "Duplicate sets are for bots", id="set-of-people"),
