@@ -31,6 +31,7 @@ REMEMBERED = 8192  # rendered figures of each kind
 
 
 @register.simple_tag
+@lru_cache(maxsize=256)  # paths that templates name: every page asks a dozen times
 def page_exists(path: str) -> bool:
     """Tell whether the site has a page at `path`, so that nothing links to one that is not there."""
     try:
