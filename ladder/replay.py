@@ -9,7 +9,7 @@ of them that met, not for the log.
 import logging
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.db import models, transaction
 from django.db.models import F
@@ -32,8 +32,7 @@ _Key = tuple[int, int]  # a pairing and an entry
 _Values = tuple[Any, ...]  # of the columns in LINE
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """A stored figure that the replayed log does not bear out. `row` may be one that is missing or too many."""
 
     row: models.Model
@@ -140,7 +139,7 @@ class Replay:
             why = ratings.why_uncounted(pairing, self.entries)
             yield from self._numbered(pairing, number, why)
             if not why:
-                wrong += yield from self._lines(self._expected(pairing, number), stored)
+                wrong += yield from self._lines(pairing, number, stored)
         for (pairing_id, entry_id), (pk, values) in stored.items():
             row = RatingChange(
                 pk=pk, entry=self.entries.get(entry_id), pairing_id=pairing_id, **dict(zip(LINE, values, strict=True))
@@ -151,16 +150,19 @@ class Replay:
             _write(wrong)
 
     def _lines(
-        self, rows: dict[_Key, tuple[RatingChange, _Values]], stored: dict[_Key, tuple[int, _Values]]
+        self, pairing: Logged, number: int, stored: dict[_Key, tuple[int, _Values]]
     ) -> Generator[Difference, None, list[RatingChange]]:
-        """Take a pairing's rows out of `stored`, yield where they differ from `rows`; return those to be written."""
+        """Book a pairing, take its rows out of `stored`, yield where they differ; return those to be written."""
         wrong = []
-        for key, (expected, values) in rows.items():
-            found = stored.pop(key, None)
+        for entrant, line in enumerate(self._book(pairing)):
+            values = (number, pairing.version(entrant), pairing.seat(entrant), *line)
+            found = stored.pop((pairing.pk, pairing.entries[entrant]), None)
+            if found is not None and found[1] == values:
+                continue
+            # Making a row takes longer than rating it, and most differ in nothing.
+            expected = ratings.make_change(self.ladder, pairing, entrant, number, line)
             if found is None:
                 yield Difference(expected, "", None, expected.after)
-            elif found[1] == values:
-                continue
             else:
                 yield from _unequal(expected, LINE, found[1], values)
             if found is None or found[1][LINE.index("nth")] != expected.nth:
@@ -186,15 +188,10 @@ class Replay:
             row = dict(zip(names, values, strict=True)) | {"number": number + PARKED * (number != pairing.number)}
             Pairing.objects.filter(pk=pairing.pk).update(**row)
 
-    def _expected(self, pairing: Logged, number: int) -> dict[_Key, tuple[RatingChange, _Values]]:
-        """Book a pairing and return what its rows must be, by pairing and entry."""
-        table = ratings.sitters(pairing, self.entries)
-        lines = self.books.book(self.terms, table, pairing.places(), ratings.day_of(ratings.when_rated(pairing)))
-        found = {}
-        for entrant, line in enumerate(lines):
-            change = ratings.make_change(self.ladder, pairing, entrant, number, line)
-            found[pairing.pk, change.entry_id] = (change, (number, change.version_id, change.seat, *line))
-        return found
+    def _book(self, pairing: Logged) -> list[Line]:
+        """Enter a pairing into the books and return what it does, by entrant."""
+        table, day = ratings.sitters(pairing, self.entries), ratings.day_of(ratings.when_rated(pairing))
+        return self.books.book(self.terms, table, pairing.places(), day)
 
     def _figures(self) -> Iterator[Difference]:
         wrong = []
@@ -231,11 +228,13 @@ class Replay:
         left, wrong, surplus = dict(expected), {}, []
         for pk, one, two, *values in rows.values_list("pk", "entry_id", other, *kind._fields).iterator(MANY):
             stored, due = kind(*values), left.pop((one, two), None)
+            if stored == due:
+                continue
             row = model(entry=self.entries.get(one), **{other: two})
             if due is None:
                 yield Difference(row, "", tuple(stored), None)
                 surplus.append(pk)
-            elif stored != due:
+            else:
                 yield from _unequal(row, kind._fields, stored, due)
                 wrong[one, two] = due
         for (one, two), due in left.items():
