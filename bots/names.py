@@ -1,4 +1,4 @@
-"""Fold public names so that two that look alike share one key. No database.
+"""Fold public names so that two that look alike share one key, and find what cannot be seen. No database.
 
 Names of people and of bots share this one way of folding. The twins come from Unicode's table of confusable
 characters, looked up one step only: following it from twin to twin would end up at `n` being `v`.
@@ -13,6 +13,12 @@ from confusable_homoglyphs import confusables
 PAIRS = (("rn", "m"), ("vv", "w"))
 SINGLES = str.maketrans("1l|0", "iiio")
 SMALL_CAPITAL = "LATIN LETTER SMALL CAPITAL "
+# Letters, by Unicode, that leave no mark: fillers of Hangul, and a Braille cell without a dot.
+BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+# Controls, formats such as the overrides of the writing direction, halves of characters, line and paragraph separators;
+# but not the two joiners, which are part of words and of emoji.
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+JOINERS = "\u200c\u200d"
 
 
 def name_key(name: str) -> str:
@@ -20,12 +26,19 @@ def name_key(name: str) -> str:
 
     Separators and everything else that is no letter or digit fall away, so the key of `._` is empty.
     """
-    text = "".join(_latin_twin(char) for char in _without_marks(name))
+    # Before they are decomposed too: a sigma that looks like c becomes one that does not.
+    text = _without_marks("".join(_latin_twin(char) for char in name))
+    text = "".join(_latin_twin(char) for char in text)
     text = _without_marks(text.casefold()).translate(SINGLES)
-    text = "".join(char for char in text if char.isalnum())
+    text = "".join(char for char in text if char.isalnum() and char not in BLANK)
     for pair, single in PAIRS:
         text = text.replace(pair, single)
     return text
+
+
+def has_unseen(text: str) -> bool:
+    """Tell whether something in `text` cannot be seen, or acts on how the rest is shown instead of being seen."""
+    return any(char in BLANK or (unicodedata.category(char) in UNSEEN and char not in JOINERS) for char in text)
 
 
 def _without_marks(text: str) -> str:

@@ -27,7 +27,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from bots.models import NOTE_MAX, Bot, BotVersion, Source, Switch
-from bots.names import RESERVED, name_key
+from bots.names import RESERVED, has_unseen, name_key
 from bots.rates import upload_tries
 from bots.signals import version_uploaded
 from bots.switches import pause_note
@@ -169,7 +169,7 @@ def clean_name(name: str, owner: Any) -> str:
     name = " ".join(unicodedata.normalize("NFKC", name[: 10 * NAME_MAX]).split())
     if not NAME_MIN <= len(name) <= NAME_MAX:
         raise NameRefused(_("A bot's name has 2 to 32 characters."))
-    if not re.fullmatch(r"[^\W_][\w .'’-]*", name):
+    if has_unseen(name) or not re.fullmatch(r"[^\W_][\w .'’-]*", name):
         raise NameRefused(_("A bot's name starts with a letter or a digit; then spaces and - _ . ' are fine too."))
     key = name_key(name)
     if not key:

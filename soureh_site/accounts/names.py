@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from bots.models import Bot
-from bots.names import RESERVED, name_key
+from bots.names import RESERVED, has_unseen, name_key
 
 __all__ = ["RESERVED", "check_public_name", "is_taken", "name_key"]
 
@@ -56,4 +56,6 @@ def is_taken(name: str, *, but: int | None = None) -> bool:
 
 def _is_allowed(char: str) -> bool:
     """Tell whether `char` may stand in a public name: letters, digits, the marks of their scripts, separators."""
+    if has_unseen(char):
+        return False
     return char in SEPARATORS or unicodedata.category(char) in {"Lu", "Ll", "Lt", "Lm", "Lo", "Mc", "Mn", "Nd"}

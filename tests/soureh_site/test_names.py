@@ -37,6 +37,9 @@ ALIKE = [
     pytest.param("strasse", "straße", id="sharp-s"),
     pytest.param("idil", "\u0130dil", id="dotted-capital-i"),
     pytest.param("idil", "\u0131dil", id="dotless-i"),
+    pytest.param("careful", "\u03f2areful", id="lunate-sigma"),
+    pytest.param("careful", "careful\u3164", id="hangul-filler"),
+    pytest.param("careful", "\uffa0careful\u115f", id="other-fillers"),
 ]
 APART = [
     pytest.param("ned", "ved", id="n-v"),
@@ -66,7 +69,10 @@ def test_check_public_name_accepts(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["a", "x" * 25, "ada@home", "a b", "_ada", "ada-", "a..b", "a\u200bb", "<b>", "a/b", "Zoe\u0308", "\u202eada", ""],
+    [
+        *("a", "x" * 25, "ada@home", "a b", "_ada", "ada-", "a..b", "a\u200bb", "<b>", "a/b", "Zoe\u0308"),
+        *("\u202eada", "a\u3164b", ""),
+    ],
 )
 def test_check_public_name_refuses_with_a_sentence(name):
     with pytest.raises(ValidationError) as refused:
