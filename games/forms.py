@@ -1,5 +1,6 @@
 """Forms of the games room."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,9 +55,12 @@ class RulesField(forms.JSONField):
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         try:
-            return super().bound_data(data, initial)
+            found = super().bound_data(data, initial)
+            # JSON can name half a character, which no page can hold: UnicodeEncodeError is a ValueError.
+            json.dumps(found, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             return InvalidJSONInput(data)
+        return found
 
 
 class OptionsForm(forms.Form):

@@ -1,6 +1,7 @@
 """Forms of those who run a ladder. Whatever they set is checked here, on their pages as in the admin."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
+from bots.names import has_unseen, name_key
 from games.forms import RulesField
 from ladder.judging import CAP_MAX, CAP_MIN, K_MAX, K_MIN, REASON_MAX, SETTLED_MAX
 from ladder.models import Entry, Flag, Ladder
@@ -31,6 +33,9 @@ SETTINGS = (
     "has_showcase", "move_s", "bank_s", "person_move_s", "person_bank_s", *DATES, "schedule", "round_s", "times",
     "time_zone", "renews_days", "carry", *REPLAYED_WITH,
 )  # fmt: skip
+# So many ladders of one organiser may be there at once that are not closed: each has a place on the pages that list
+# them all, and a tick of its own.
+LADDERS_MAX = 20
 # Names that addresses below /ladders/ have already.
 RESERVED_SLUGS = frozenset({"new"})
 
@@ -96,6 +101,18 @@ HELP = {
 # Between these a date can be shown on everybody's clock, and moved on by a season.
 YEARS = (2000, 2200)
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+TIMES_MAX = 100  # all of them are read at every round, and shown
+
+
+def seen_line(text: str) -> str:
+    """Return a text that others will read as one line. ValidationError if something in it cannot be seen."""
+    line = " ".join(text.split())
+    if has_unseen(line):
+        raise ValidationError(
+            _now("This has characters that cannot be seen, or that turn the direction of writing. Please remove them."),
+            code="unseen",
+        )
+    return line
 
 
 class TimesField(forms.CharField):
@@ -107,13 +124,17 @@ class TimesField(forms.CharField):
     def to_python(self, value: Any) -> Any:
         found = []
         for part in filter(None, (part.strip() for part in (value or "").split(","))):
-            match = re.fullmatch(r"([A-Za-z]{3})[a-z]* +(\d{1,2}):(\d{2})", part)
+            match = re.fullmatch(r"([A-Za-z]{3})[a-z]* +([0-9]{1,2}):([0-9]{2})", part)
             day = match[1].title() if match else ""
             if match is None or day not in DAYS or int(match[2]) > 23 or int(match[3]) > 59:
                 text = _now("“%(part)s” is no time of the week. Write it like “Mon 20:00”, with commas between them.")
                 raise ValidationError(text % {"part": part[:40]}, code="times")
             found.append([DAYS.index(day), f"{int(match[2]):02}:{match[3]}"])
-        return [list(one) for one in sorted({tuple(one) for one in found})]
+        times = [list(one) for one in sorted({tuple(one) for one in found})]
+        if len(times) > TIMES_MAX:
+            text = _now("At most %(most)d times of the week can be given; these are %(count)d. Choose equal distances.")
+            raise ValidationError(text % {"most": TIMES_MAX, "count": len(times)}, code="times")
+        return times
 
 
 def _zones() -> list[tuple[str, str]]:
@@ -158,9 +179,26 @@ class LadderForm(forms.ModelForm[Ladder]):
         """Return the fields in groups, each with its name."""
         return [(title, [self[name] for name in names if name in self.fields]) for title, names in GROUPS]
 
+    def clean_name(self) -> str:
+        """Let no ladder pass for another."""
+        name = unicodedata.normalize("NFKC", seen_line(self.cleaned_data["name"]))
+        key, longest = name_key(name), Ladder._meta.get_field("name").max_length
+        if not key or len(name) > (longest or 0):
+            raise ValidationError(_now("Please choose another name, with a letter or a digit in it."), code="name")
+        others = Ladder.objects.exclude(pk=self.instance.pk).values_list("name", flat=True)
+        if name != self.initial.get("name") and any(name_key(other) == key for other in others):
+            text = _now("There is a ladder of this name, or of one that looks like it. Please choose another.")
+            raise ValidationError(text, code="unique")
+        return name
+
+    def clean_about(self) -> str:
+        """Return it as one line."""
+        return seen_line(self.cleaned_data["about"])
+
     def clean(self) -> dict[str, Any]:
         """Check what the settings are together."""
         cleaned = super().clean() or self.cleaned_data
+        self._check_count()
         self._check_slug(cleaned)
         self._check_sets(cleaned)
         self._check_entrants(cleaned)
@@ -171,6 +209,15 @@ class LadderForm(forms.ModelForm[Ladder]):
     def _value(self, cleaned: dict[str, Any], name: str) -> Any:
         """Return a setting as it will be: as cleaned, or as it stays."""
         return cleaned[name] if name in cleaned else getattr(self.instance, name)
+
+    def _check_count(self) -> None:
+        """Let no organiser fill the pages and the ticks with ladders; those of operators and of the site are no few."""
+        owner = self.instance.owner
+        if self.instance.pk is not None or owner is None or owner.is_staff:
+            return
+        if owner.ladders.exclude(state=Ladder.State.CLOSED).count() >= LADDERS_MAX:
+            text = _now("You have %(most)d ladders that are not closed, which is as many as you may have.")
+            self.add_error(None, text % {"most": LADDERS_MAX})
 
     def _check_slug(self, cleaned: dict[str, Any]) -> None:
         if self._value(cleaned, "slug") in RESERVED_SLUGS or slugify(cleaned.get("name", "")) in RESERVED_SLUGS:
@@ -248,6 +295,10 @@ class ReasonForm(forms.Form):
         help_text=_("Everybody can read it in the ladder's history."),
     )  # fmt: skip
 
+    def clean_reason(self) -> str:
+        """Return it as one line."""
+        return seen_line(self.cleaned_data["reason"])
+
 
 class KForm(forms.Form):
     """Other K for a ladder."""
@@ -277,3 +328,7 @@ class DecisionForm(forms.ModelForm[Flag]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["decision"].required = True
+
+    def clean_decision(self) -> str:
+        """Return it as one line."""
+        return seen_line(self.cleaned_data["decision"])

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
-from icalendar import Calendar, Event, vText
+from icalendar import Calendar, Event, vDuration, vText
 
 from ladder.models import Ladder
 from ladder.schedule import coming_rounds
@@ -25,7 +25,7 @@ def feed(ladder: Ladder, *, address: str, host: str, now: datetime) -> bytes:
     calendar.add("version", "2.0")
     calendar.add("x-wr-calname", vText(ladder.name))
     calendar.add("refresh-interval", FETCH_EVERY, parameters={"value": "DURATION"})
-    calendar.add("x-published-ttl", FETCH_EVERY)
+    calendar.add("x-published-ttl", vDuration(FETCH_EVERY))
     for name, moment, summary in _dates(ladder, now):
         event = Event()
         event.add("uid", f"{name}-{ladder.pk}@{host}")

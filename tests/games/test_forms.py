@@ -80,6 +80,7 @@ def test_form_says_at_the_field_what_it_allows(fields, field, named):
         pytest.param("classic", ["not JSON", RulesField.EXAMPLE], id="word"),
         pytest.param('{"target": %s}' % ("9" * 5000), ["not JSON", RulesField.EXAMPLE], id="endless-number"),
         pytest.param("[" * 100_000, ["not JSON", RulesField.EXAMPLE], id="deep"),
+        pytest.param('{"preset": "\\ud800"}', ["preset", *PRESETS], id="half-a-character"),
     ],
 )  # fmt: skip
 def test_rules_field_refuses_in_words(sent, named):
@@ -88,7 +89,8 @@ def test_rules_field_refuses_in_words(sent, named):
         field.clean(sent)
     (text,) = refused.value.messages
     assert [word for word in named if word not in text] == []
-    field.bound_data(sent, None)  # what the form shows again is no error either
+    shown = field.prepare_value(field.bound_data(sent, None))
+    assert shown.encode()  # what the form shows again is no error either
 
 
 def test_rules_field_fills_in_the_preset():

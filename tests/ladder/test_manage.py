@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from bots.models import Switch
-from ladder.forms import LadderForm
+from ladder.forms import LADDERS_MAX, DecisionForm, LadderForm, ReasonForm
 from ladder.models import Entry, Flag, Ladder, LadderEvent
 from soureh_site.accounts.models import User
 from tests.ladder.rows import make_entries, make_ladder, make_user, play
@@ -73,6 +73,13 @@ REFUSED = [
     pytest.param({"schedule": "weekly"}, "Say at which times of the week", id="weekly-without-times"),
     pytest.param({"times": "Mon 25:00", "schedule": "weekly"}, "is no time of the week", id="hour-25"),
     pytest.param({"times": "Someday 20:00"}, "is no time of the week", id="no-day"),
+    pytest.param({"times": "Mon 20:\u0660\u0660"}, "is no time of the week", id="digits-of-another-script"),
+    pytest.param(
+        {"times": ", ".join(f"Mon {hour}:{minute:02}" for hour in range(24) for minute in range(5))},
+        "At most 100 times",
+        id="more-times-than-anybody-reads",
+    ),
+    pytest.param({"rules": '{"preset": "\\ud800"}'}, "expected classic or common or inventor", id="half-a-character"),
     pytest.param({"time_zone": "Mars/Olympus"}, "Mars/Olympus", id="no-zone"),
     pytest.param(
         {"starts_at": local(NOW + timedelta(days=2)), "ends_at": local(NOW + timedelta(days=1))},
@@ -97,6 +104,14 @@ REFUSED = [
     pytest.param({"move_s": "nan"}, "Enter a number", id="nan"),
     pytest.param({"name": "New"}, "choose another name", id="name-of-a-page"),
     pytest.param({"name": ""}, "This field is required", id="no-name"),
+    pytest.param({"name": "\u200b\u200b"}, "characters that cannot be seen", id="name-of-nothing"),
+    pytest.param({"name": "Cup \u202egnp"}, "turn the direction of writing", id="name-from-right-to-left"),
+    pytest.param({"name": "Cup\x1b[2J"}, "characters that cannot be seen", id="name-with-an-escape"),
+    pytest.param({"name": "—!"}, "with a letter or a digit", id="name-of-signs"),
+]
+UNSEEN = [
+    pytest.param("about", "Rated\u202e", id="about-from-right-to-left"),
+    pytest.param("about", "a\x07", id="about-with-a-bell"),
 ]
 
 
@@ -107,6 +122,41 @@ def test_a_wrong_setting_is_refused_with_a_sentence_and_nothing_is_lost(client, 
     assert page.status_code == 200 and said in text
     assert "What I had typed" in text
     assert not Ladder.objects.exists()
+
+
+@pytest.mark.parametrize(("field", "text"), UNSEEN)
+def test_what_cannot_be_seen_is_refused(client, field, text):
+    assert "characters that cannot be seen" in client.post("/ladders/new/", settings(**{field: text})).content.decode()
+    assert not Ladder.objects.exists()
+    assert not ReasonForm({"reason": text}).is_valid() and not DecisionForm({"decision": text}).is_valid()
+
+
+def test_name_and_reason_are_one_line_each(client):
+    client.post("/ladders/new/", settings(name="Spring\r\ncup", about="First\r\n\tsecond"))
+    ladder = Ladder.objects.get()
+    assert (ladder.name, ladder.about) == ("Spring cup", "First second")
+    form = ReasonForm({"reason": "Because\r\nhe cheated"})
+    assert form.is_valid() and form.cleaned_data["reason"] == "Because he cheated"
+
+
+def test_no_ladder_passes_for_another(client, ada):
+    make_ladder(name="Open")
+    for name in ("open", "\u041e\u0440\u0435n", "Op en", "Open\u3164"):
+        page = client.post("/ladders/new/", settings(name=name)).content.decode()
+        assert "looks like it" in page or "cannot be seen" in page, name
+    own = make_ladder(name="OPEN", owner=ada)  # of before that was looked at: its other settings can be changed
+    client.post(f"/ladders/{own.slug}/settings/", settings(name="OPEN", unit="match", about="Changed"))
+    assert Ladder.objects.get(pk=own.pk).about == "Changed"
+
+
+def test_an_organiser_has_so_many_ladders_at_once_and_no_more(client, ada):
+    Ladder.objects.bulk_create(
+        Ladder(name=f"Cup {n}", slug=f"cup-{n}", owner=ada, rules={}) for n in range(LADDERS_MAX)
+    )
+    assert "as many as you may have" in client.post("/ladders/new/", settings()).content.decode()
+    assert Ladder.objects.count() == LADDERS_MAX
+    Ladder.objects.filter(slug="cup-0").update(state=State.CLOSED)
+    assert client.post("/ladders/new/", settings()).status_code == 302
 
 
 def test_times_of_the_week_are_read_and_shown_again():

@@ -218,6 +218,7 @@ def test_feed_holds_to_its_format_whatever_a_ladder_is_called() -> None:
     lines = body.split(b"\r\n")
     assert lines[-1] == b"" and all(len(line) <= 75 and b"\n" not in line for line in lines)
     assert lines.count(b"END:VCALENDAR") == 1
+    assert lines.count(b"X-PUBLISHED-TTL:PT1H") == 1
     calendar = icalendar.Calendar.from_ical(body)
     assert str(calendar.walk("VEVENT")[0]["summary"]).startswith(name[:5])
 
