@@ -17,8 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -100,6 +101,7 @@ def try_round(ladder_id: int) -> Round:
         ladder = Ladder.objects.select_for_update(no_key=True).get(pk=ladder_id)
         if ladder.state != Ladder.State.RUNNING:
             raise NotHeld(_("This ladder is %(state)s.") % {"state": ladder.get_state_display()})
+        _lock_people(ladder)
         players = {one.entry.pk: one for one in free_players(ladder)}
         contenders = _contenders(ladder, players.values())
         tables = _tables(ladder, contenders)
@@ -167,11 +169,23 @@ def pending_pairings(ladder: Ladder) -> dict[int, int]:
     return dict(rows.order_by().values_list("entry").annotate(Count("pk")))
 
 
+def _lock_people(ladder: Ladder) -> None:
+    """Hold the accounts of all who are ready, in one order, before anybody is looked at.
+
+    Of two ladders that want the same people at once the second waits for the first, and then finds who is left. Table
+    by table each would come to wait for a table of the other's.
+    """
+    ready = _ready(ladder).order_by().values("user")
+    accounts = get_user_model().objects.select_for_update(no_key=True).filter(pk__in=ready)
+    list(accounts.order_by("pk").values_list("pk"))
+
+
+def _ready(ladder: Ladder) -> QuerySet[Entry]:
+    return ladder.entries.filter(state=Entry.State.ACTIVE, user__is_active=True, ready_until__gt=timezone.now())
+
+
 def _ready_people(ladder: Ladder) -> list[Player]:
-    ready = ladder.entries.filter(
-        state=Entry.State.ACTIVE, user__is_active=True, ready_until__gt=timezone.now()
-    ).select_related("user")
-    people = list(ready.order_by("pk"))
+    people = list(_ready(ladder).select_related("user").order_by("pk"))
     busy = sitting([entry.user_id for entry in people if entry.user_id]) if people else set()
     return [Player(entry, None, 0) for entry in people if entry.user_id not in busy]
 

@@ -562,6 +562,19 @@ def test_two_ticks_at_once_hold_one_round() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_ladders_that_want_the_same_people_at_once_do_not_block_each_other() -> None:
+    people = [make_user() for _ in range(8)]
+    ladders = [make_ladder(entrants="both") for _ in range(3)]
+    until = timezone.now() + timedelta(minutes=5)
+    Entry.objects.bulk_create(
+        Entry(ladder=ladder, user=person, rating=1500, ready_until=until) for ladder in ladders for person in people
+    )
+    held = race(*(lambda pk=ladder.pk: try_round(pk) for ladder in ladders), refusals=(NotHeld,))
+    assert sum(isinstance(one, Round) for one in held) == 1
+    assert sorted(PairedEntry.objects.values_list("entry__user", flat=True)) == [person.pk for person in people]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_nobody_who_enters_meanwhile_waits_for_a_round_and_none_for_him(monkeypatch) -> None:
     if connection.vendor == "sqlite":
         pytest.skip("one writer at a time, whatever it writes")
