@@ -28,6 +28,7 @@ from bots.versions import playing
 from games.tables import running_table
 from ladder.models import Entry, Ladder, LadderEvent
 from ladder.notices import announce
+from ladder.seasons import carried
 
 logger = logging.getLogger(__name__)
 
@@ -143,15 +144,16 @@ def why_shut(ladder: Ladder, now: datetime | None = None) -> str:
     if ladder.state == State.FROZEN:
         return _("%(ladder)s is frozen: its last matches are played, and nobody can enter any more.") % name
     if opens is not None and opens > now:
-        return _("Registration for %(ladder)s opens on %(date)s.") % {**name, "date": _date(opens)}
+        return _("Registration for %(ladder)s opens on %(date)s.") % {**name, "date": full_date(opens)}
     if ladder.state == State.ANNOUNCED:
         return _("%(ladder)s is announced; nobody can enter yet.") % name
     if ends is not None and ends <= now:
-        return _("Registration for %(ladder)s ended on %(date)s.") % {**name, "date": _date(ends)}
+        return _("Registration for %(ladder)s ended on %(date)s.") % {**name, "date": full_date(ends)}
     return ""
 
 
-def _date(moment: datetime) -> str:
+def full_date(moment: datetime) -> str:
+    """Say a moment with its day, time and zone, as sentences do."""
     return date_format(localtime(moment), "j F Y, H:i e")
 
 
@@ -219,6 +221,8 @@ def register(user: Any, entrant: Any, ladder: Ladder) -> Entry:
     with transaction.atomic():
         # Two requests at once would each find room for one more.
         get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
+        # It may have been frozen, or closed, since the caller read it.
+        ladder = Ladder.objects.select_related("previous").get(pk=ladder.pk)
         if reason := Desk(user, ladder, Bot.objects.filter(owner=user)).why_not(entrant):
             raise NotRegistered(reason)
         return enter(entrant, ladder)
@@ -227,8 +231,8 @@ def register(user: Any, entrant: Any, ladder: Ladder) -> Entry:
 def enter(entrant: Any, ladder: Ladder) -> Entry:
     """Enter a bot or a person without asking who may. NotRegistered if it is in the ladder already."""
     who = {"bot": entrant} if isinstance(entrant, Bot) else {"user": entrant}
-    figures = {"seed_rating": ladder.initial_rating, "rating": ladder.initial_rating}
-    entry, is_new = Entry.objects.get_or_create(ladder=ladder, **who, defaults=figures)
+    seed = _seed(who, ladder)
+    entry, is_new = Entry.objects.get_or_create(ladder=ladder, **who, defaults={"seed_rating": seed, "rating": seed})
     entry.ladder = ladder
     if is_new:
         _announce(entry)
@@ -236,6 +240,17 @@ def enter(entrant: Any, ladder: Ladder) -> Entry:
     elif not _move(entry, (Entry.State.WITHDRAWN,), Entry.State.ACTIVE):
         raise NotRegistered(_("%(name)s is in %(ladder)s already.") % {"name": entry.name, "ladder": ladder})
     return entry
+
+
+def _seed(who: dict[str, Any], ladder: Ladder) -> float:
+    """Return the rating with which somebody begins: for whoever was in the season before, what is left of his.
+
+    Or who stands badly would sit out the end of a season, and begin the next one like a newcomer.
+    """
+    before = Entry.objects.filter(ladder=ladder.previous_id, **who).first() if ladder.previous_id else None
+    if before is None or ladder.previous is None:
+        return ladder.initial_rating
+    return carried(ladder.previous, before)
 
 
 def pause(user: Any, entry: Entry) -> None:
@@ -271,6 +286,9 @@ def _change(user: Any, entry: Entry, before: tuple[Entry.State, ...], after: Ent
     _check_owner(user, entry)
     if not _move(entry, before, after, **figures):
         entry.refresh_from_db(fields=["state"])
+        if Ladder.objects.filter(pk=entry.ladder_id, state=State.CLOSED).exists():
+            text = _("%(ladder)s is closed and its standings are final; nothing was changed.")
+            raise NotRegistered(text % {"ladder": entry.ladder})
         raise NotRegistered(
             _("Nothing was changed: %(name)s is %(state)s in %(ladder)s.")
             % {"name": entry.name, "state": entry.get_state_display(), "ladder": entry.ladder}
@@ -278,8 +296,9 @@ def _change(user: Any, entry: Entry, before: tuple[Entry.State, ...], after: Ent
 
 
 def _move(entry: Entry, before: tuple[Entry.State, ...], after: Entry.State, **figures: Any) -> bool:
-    """Move one entry's state if it is one of `before`; False if somebody else was first."""
-    if Entry.objects.filter(pk=entry.pk, state__in=before).update(state=after, **figures) != 1:
+    """Move one entry's state if it is one of `before`; False if somebody else was first, or the ladder is closed."""
+    found = Entry.objects.filter(pk=entry.pk, state__in=before).exclude(ladder__state=State.CLOSED)
+    if found.update(state=after, **figures) != 1:
         return False
     entry.state = after
     if entry.user_id is not None:
@@ -306,7 +325,9 @@ def get_ready(user: Any, entry: Entry) -> None:
         raise NotRegistered(_("%(ladder)s holds no rounds now.") % {"ladder": entry.ladder})
     if running_table(user) is not None:
         raise NotRegistered(_("You are still sitting at a table. Finish that game, or resign it, first."))
-    _set_ready(user, entry, timezone.now() + READY_FOR)
+    if not _set_ready(user, entry, timezone.now() + READY_FOR):
+        text = _("Nothing was changed: your entry in %(ladder)s is not active any more.")
+        raise NotRegistered(text % {"ladder": entry.ladder})
 
 
 def stand_down(user: Any, entry: Entry) -> None:
@@ -315,11 +336,17 @@ def stand_down(user: Any, entry: Entry) -> None:
     _set_ready(user, entry, None)
 
 
-def _set_ready(user: Any, entry: Entry, until: datetime | None) -> None:
-    Entry.objects.filter(pk=entry.pk).update(ready_until=until)
+def _set_ready(user: Any, entry: Entry, until: datetime | None) -> bool:
+    """Write until when somebody is ready; False if he has paused or left, or was disqualified, meanwhile."""
+    row = Entry.objects.filter(pk=entry.pk)
+    if until is not None:
+        row = row.filter(state=Entry.State.ACTIVE)
+    if not row.update(ready_until=until):
+        return False
     entry.ready_until = until
     _tell_heads(user.pk)
     _announce(entry)
+    return True
 
 
 def renew(user: Any) -> datetime | None:

@@ -263,6 +263,11 @@ def _name(ladder: Ladder, number: int) -> tuple[str, str]:
     raise RuntimeError(f"expected a name that is free: {ladder.slug}")
 
 
+def carried(ladder: Ladder, entry: Entry) -> float:
+    """Return the rating with which an entry of this ladder begins in the season after it."""
+    return ladder.initial_rating + ladder.carry * (entry.rating - ladder.initial_rating)
+
+
 def _carry_over(ladder: Ladder, following: Ladder) -> int:
     """Enter who was active and may still play, each so far from the initial rating as the ladder lets it be."""
     active = list(ladder.entries.filter(state=Entry.State.ACTIVE).select_related("user").order_by("pk"))
@@ -271,7 +276,7 @@ def _carry_over(ladder: Ladder, following: Ladder) -> int:
     for entry in active:
         stays = entry.bot_id in playable if entry.bot_id else entry.user is not None and entry.user.is_active
         if stays:
-            seed = ladder.initial_rating + ladder.carry * (entry.rating - ladder.initial_rating)
+            seed = carried(ladder, entry)
             entries.append(
                 Entry(
                     ladder=following,

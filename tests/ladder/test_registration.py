@@ -25,6 +25,7 @@ from ladder.registration import (
     stand_down,
     withdraw,
 )
+from ladder.seasons import create_next
 from ladder.seed import seed_ladders
 from tests.ladder.rows import CLASSIC, make_bot, make_ladder, make_user
 
@@ -121,6 +122,23 @@ def test_change_refuses_a_state_that_does_not_fit_and_names_it(owner, state: str
     entry = register(owner, make_bot(owner), make_ladder())
     Entry.objects.update(state=state)
     with pytest.raises(NotRegistered, match=f"is {state} in"):
+        change(owner, entry)
+    assert Entry.objects.get().state == state
+
+
+@pytest.mark.parametrize(
+    ("state", "change"),
+    [
+        pytest.param("active", pause, id="pause"),
+        pytest.param("paused", resume, id="resume"),
+        pytest.param("active", withdraw, id="withdraw"),
+    ],
+)
+def test_nobody_leaves_the_final_standings_of_a_closed_ladder(owner, state: str, change) -> None:
+    entry = register(owner, make_bot(owner), make_ladder())
+    Entry.objects.update(state=state)
+    Ladder.objects.update(state="closed")
+    with pytest.raises(NotRegistered, match="its standings are final"):
         change(owner, entry)
     assert Entry.objects.get().state == state
 
@@ -280,6 +298,36 @@ def test_being_ready_is_refused_with_a_reason(owner, entry) -> None:
     bot_entry = register(owner, make_bot(owner), make_ladder())
     with pytest.raises(NotRegistered, match="always ready"):
         get_ready(owner, bot_entry)
+
+
+def test_nobody_gets_ready_who_pauses_in_that_moment(owner, entry) -> None:
+    seen_before = Entry.objects.select_related("ladder").get(pk=entry.pk)
+    pause(owner, entry)
+    with pytest.raises(NotRegistered, match="not active any more"):
+        get_ready(owner, seen_before)
+    resume(owner, entry)
+    entry.refresh_from_db()
+    assert not entry.is_ready
+
+
+def test_nobody_enters_what_was_closed_since_he_looked(owner) -> None:
+    ladder = make_ladder()
+    Ladder.objects.filter(pk=ladder.pk).update(state="closed")
+    with pytest.raises(NotRegistered, match="is closed"):
+        register(owner, make_bot(owner), ladder)
+
+
+@pytest.mark.parametrize("state", ["paused", "withdrawn", "disqualified"])
+def test_nobody_begins_a_season_anew_by_sitting_out_the_end_of_the_last(owner, state) -> None:
+    ladder = make_ladder(carry=0.5, renews_days=7)
+    entry = register(owner, make_bot(owner), ladder)
+    Entry.objects.filter(pk=entry.pk).update(state=state, rating=1300.0)
+    following = create_next(ladder)
+    assert not following.entries.exists()
+    Ladder.objects.filter(pk=following.pk).update(state="open")
+    again = register(owner, entry.bot, following)
+    assert (again.seed_rating, again.rating) == (1400.0, 1400.0)
+    assert register(owner, make_bot(owner), following).rating == 1500.0
 
 
 def test_person_who_sits_at_a_table_is_not_ready_for_another(owner, entry) -> None:
