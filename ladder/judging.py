@@ -7,7 +7,7 @@ by itself: every figure is what the replay gives.
 
 import logging
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -206,18 +206,30 @@ def _is_operator(user: Any) -> bool:
     return bool(user.is_active and user.is_staff and user.has_perm("ladder.change_ladder"))
 
 
-def preview(ladder: Ladder, deed: Deed) -> Verdict:
-    """Return what a deed would change. Nothing is. NotJudged if it cannot be done."""
+def find_match(ladder: Ladder, code: str) -> Match:
+    """Return a match of the ladder. NotJudged if it has none of this code."""
+    # PostgreSQL takes no NUL, and no code holds a space.
+    match = Match.objects.filter(code=code.replace("\0", " "), paired__ladder=ladder).first()
+    if match is None:
+        raise NotJudged(_("There is no match “%(code)s” in %(ladder)s.") % {"code": code[:40], "ladder": ladder})
+    return match
+
+
+def preview(ladder: Ladder, deed: Deed, *, tell: Callable[[int], None] | None = None) -> Verdict:
+    """Return what a deed would change. Nothing is. NotJudged if it cannot be done.
+
+    `tell` is called with how many pairings are replayed, now and then.
+    """
     with transaction.atomic():
-        verdict, _extra = _judge(ladder, deed, mends=False)
+        verdict, _extra = _judge(ladder, deed, mends=False, tell=tell)
         transaction.set_rollback(True)
     return verdict
 
 
-def apply(ladder: Ladder, deed: Deed, by: Any, reason: str) -> Verdict:
+def apply(ladder: Ladder, deed: Deed, by: Any, reason: str, *, tell: Callable[[int], None] | None = None) -> Verdict:
     """Do it, replay the log, and write the event; return what it changed.
 
-    `by` is who does it; None for whoever has a shell on the server.
+    `by` is who does it; None for whoever has a shell on the server. `tell` as in `preview`.
 
     Raises:
         PermissionDenied: the person may not judge this ladder.
@@ -231,7 +243,7 @@ def apply(ladder: Ladder, deed: Deed, by: Any, reason: str) -> Verdict:
     if not 0 < len(reason) <= REASON_MAX:
         raise NotJudged(_("Say why, in at most %(count)d characters: everybody can read it.") % {"count": REASON_MAX})
     with transaction.atomic():
-        verdict, told = _judge(ladder, deed, mends=True)
+        verdict, told = _judge(ladder, deed, mends=True, tell=tell)
         rewritten(ladder)
         if ladder.state == Ladder.State.CLOSED:
             _rank_anew(ladder)
@@ -244,14 +256,16 @@ def apply(ladder: Ladder, deed: Deed, by: Any, reason: str) -> Verdict:
     return verdict
 
 
-def _judge(ladder: Ladder, deed: Deed, *, mends: bool) -> tuple[Verdict, dict[str, Any]]:
+def _judge(
+    ladder: Ladder, deed: Deed, *, mends: bool, tell: Callable[[int], None] | None
+) -> tuple[Verdict, dict[str, Any]]:
     """Do a deed under the ladder's lock and replay the log; return what it changes, and what the event tells."""
     held = Ladder.objects.select_for_update(no_key=True).get(pk=ladder.pk)
     before = list(held.entries.select_related("bot", "user").order_by("pk"))
     told = deed.do(held)
     held.refresh_from_db()
     replay = Replay(held, mends=mends)
-    report = replay.run()
+    report = replay.run(tell=tell)
     after = {pk: figures.rating for pk, figures in replay.books.figures.items()}
     states = {pk: entry.state for pk, entry in replay.entries.items()}
     return Verdict(_moved(before, after, states), report.uncounted, report.pairings), told

@@ -23,8 +23,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from kombu.exceptions import OperationalError
 
 from bots.switches import pause_note
-from games.models import Match
-from ladder import fairplay, fits, judging, ratings, seasons, tasks
+from ladder import fairplay, fits, judgement_views, judgements, judging, ratings, seasons, tasks
 from ladder.forms import CapForm, DecisionForm, KForm, LadderForm, ReasonForm, columns_to_write
 from ladder.judging import ChangeCap, ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
 from ladder.models import Entry, Flag, Ladder, LadderEvent
@@ -34,7 +33,6 @@ from ladder.seasons import NotMoved
 EVENTS = 50
 ENTRIES = 100
 FLAGS = 50
-MOVED = 100
 
 MOVES: dict[str, Callable[..., None]] = {
     "open": seasons.open_registration,
@@ -89,6 +87,7 @@ def manage(request: HttpRequest, slug: str) -> HttpResponse:
     """What its organiser can do with a ladder: its state, its entries, what looks odd."""
     ladder = _own_ladder(request, slug)
     entries = ladder.entries.select_related("bot__owner", "user").order_by("state", "-rating", "pk")
+    last = ladder.judgements.first()
     context = {
         "ladder": ladder,
         "moves": _possible_moves(ladder),
@@ -96,6 +95,8 @@ def manage(request: HttpRequest, slug: str) -> HttpResponse:
         "page": Paginator(entries, ENTRIES).get_page(request.GET.get("page")),
         "flags": [(flag, fairplay.sentence(flag)) for flag in _flags(ladder).filter(is_open=True)[:FLAGS]],
         "can_judge": judging.may_judge(request.user, ladder),
+        "judgement": last,
+        "judgement_title": judgements.title(last.deed.get("deed", "")) if last else "",
         "is_disqualified": Entry.State.DISQUALIFIED,
     }
     return render(request, "ladder/manage.html", context)
@@ -214,39 +215,42 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
     ladder = _own_ladder(request, slug)
     asked = request.POST if request.method == "POST" else request.GET
     form = ReasonForm(request.POST or None)
-    context: dict[str, Any] = {"ladder": ladder, "form": form, "asked": _kept(asked), "title": _title(asked)}
+    context: dict[str, Any] = {
+        "ladder": ladder,
+        "form": form,
+        "asked": _kept(asked),
+        "title": judgements.title(asked.get("deed", "")),
+    }
     try:
         deed = _deed(ladder, asked)
         if deed is None:
             return render(request, "ladder/judge_terms.html", context | {"terms_form": _terms_form(ladder, asked)})
+        if judgements.is_long(ladder):
+            return _judge_long(request, ladder, deed, context | {"deed": deed})
         if request.method == "POST" and form.is_valid():
             done = judging.apply(ladder, deed, request.user, form.cleaned_data["reason"])
             text = _("Done: %(count)d ratings changed, by %(most).0f points at most.")
             messages.success(request, text % {"count": done.changed, "most": done.largest})
             return redirect("ladder_manage", ladder.slug)
-        verdict = judging.preview(ladder, deed)
+        verdict = judgements.as_json(judging.preview(ladder, deed))
     except NotJudged as refusal:
         messages.error(request, str(refusal))
         return redirect("ladder_manage", ladder.slug)
-    context |= {"deed": deed, "verdict": verdict, "moved": verdict.moved[:MOVED], "more": len(verdict.moved) - MOVED}
-    return render(request, "ladder/judge.html", context)
+    return render(request, "ladder/judge.html", context | {"deed": deed, "verdict": verdict})
+
+
+def _judge_long(request: HttpRequest, ladder: Ladder, deed: Deed, context: dict[str, Any]) -> HttpResponse:
+    """Have it replayed in the background, as soon as that is asked for by more than a link."""
+    if request.method != "POST":
+        return render(request, "ladder/judge_long.html", context)
+    form = context["form"]
+    return judgement_views.ask(request, ladder, deed, form.cleaned_data["reason"] if form.is_valid() else None)
 
 
 def _kept(asked: Mapping[str, Any]) -> dict[str, str]:
     """Return of what was asked what the form must send again."""
     names = ["deed", "entry", "match", *(name for terms in TERMS.values() for name in terms.names)]
     return {name: asked[name] for name in names if name in asked}
-
-
-def _title(asked: Mapping[str, Any]) -> str:
-    titles = {
-        "disqualify": _("Disqualify an entry"),
-        "reinstate": _("Reinstate an entry"),
-        "void": _("Void a match"),
-        "k": _("Change K"),
-        "cap": _("Change the daily cap"),
-    }
-    return titles.get(asked.get("deed", ""), "")
 
 
 def _deed(ladder: Ladder, asked: Mapping[str, Any]) -> Deed | None:
@@ -257,7 +261,7 @@ def _deed(ladder: Ladder, asked: Mapping[str, Any]) -> Deed | None:
     if kind == "reinstate":
         return Reinstate(_entry(ladder, asked.get("entry", "")))
     if kind == "void":
-        return VoidMatch(_match(ladder, asked.get("match", "").strip()))
+        return VoidMatch(judging.find_match(ladder, asked.get("match", "").strip()))
     if kind in TERMS:
         form = _terms_form(ladder, asked)
         return TERMS[kind].deed(**form.cleaned_data) if form.is_bound and form.is_valid() else None
@@ -270,14 +274,6 @@ def _entry(ladder: Ladder, pk: str) -> Entry:
     if entry is None:
         raise Http404("expected an entry of the ladder")
     return entry
-
-
-def _match(ladder: Ladder, code: str) -> Match:
-    # PostgreSQL takes no NUL, and no code holds a space.
-    match = Match.objects.filter(code=code.replace("\0", " "), paired__ladder=ladder).first()
-    if match is None:
-        raise NotJudged(_("There is no match “%(code)s” in %(ladder)s.") % {"code": code[:40], "ladder": ladder})
-    return match
 
 
 class Terms(NamedTuple):

@@ -452,6 +452,58 @@ class LadderEvent(models.Model):
         indexes = [models.Index(fields=["ladder", "-id"], name="ladder_event_latest")]
 
 
+class Judgement(models.Model):
+    """A deed asked of a ladder whose log is too long to be replayed while a page loads; see `judgements`."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("waiting")
+        RUNNING = "running", _("running")
+        DONE = "done", _("done")
+        REFUSED = "refused", _("refused")
+        FAILED = "failed", _("failed")
+
+    UNDER_WAY = (State.WAITING, State.RUNNING)
+
+    ladder = models.ForeignKey(Ladder, on_delete=models.CASCADE, related_name="judgements")
+    # Nobody's deed is never done: without a name it would be an operator's.
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    deed = models.JSONField()  # see `judgements.pack`
+    subject = models.CharField(max_length=120)  # what it is done to, as it was named then
+    is_preview = models.BooleanField()  # only to be shown
+    reason = models.CharField(max_length=280, blank=True)
+    state = models.CharField(max_length=7, choices=State.choices, default=State.WAITING)
+    pairings = models.PositiveIntegerField()  # in the log, when it was asked
+    verdict = models.JSONField(null=True)  # see `judgements.as_json`; None unless it is done
+    note = models.CharField(max_length=280, blank=True)  # why it is not
+    made_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["ladder"],
+                condition=models.Q(state__in=["waiting", "running"]),
+                name="ladder_one_judgement_under_way",
+            )
+        ]
+
+    def get_absolute_url(self) -> str:
+        """Return the address of its page."""
+        return reverse("ladder_judgement", args=[self.ladder.slug, self.pk])
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it shows what would change, and waits for a reason to be applied."""
+        return self.is_preview and self.state == self.State.DONE
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it has not ended."""
+        return self.state in self.UNDER_WAY
+
+
 class Flag(models.Model):
     """Something that looks odd, for a person to decide. It punishes nobody."""
 

@@ -7,7 +7,7 @@ of them that met, not for the log.
 """
 
 import logging
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -98,19 +98,21 @@ class Replay:
         self.books = Books({pk: Figures(entry.seed_rating) for pk, entry in self.entries.items()})
         self.report = Report()
 
-    def run(self, *, stops: bool = False) -> Report:
-        """Replay the whole log, or up to the first difference."""
-        for difference in self._differences():
+    def run(self, *, stops: bool = False, tell: Callable[[int], None] | None = None) -> Report:
+        """Replay the whole log, or up to the first difference; `tell` now and then how many pairings of it are done."""
+        for difference in self._differences(tell or (lambda _replayed: None)):
             self.report.note(difference)
             if stops:
                 break
         return self.report
 
-    def _differences(self) -> Iterator[Difference]:
+    def _differences(self, tell: Callable[[int], None]) -> Iterator[Difference]:
         """Yield what does not hold, in the order of the log."""
         yield from self._stray()
         for piece in log.pieces(self.ladder.pk):
+            tell(self.report.pairings)
             yield from self._piece(piece)
+        tell(self.report.pairings)
         if self.mends:
             _unpark(self.ladder)
         yield from self._figures()

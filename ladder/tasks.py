@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError
 from games.findings import note
 from games.models import Match
 from games.signals import match_finished, match_held_back
-from ladder import fairplay, fits, ratings, scheduling, seasons
+from ladder import fairplay, fits, judgements, ratings, scheduling, seasons
 from ladder.models import Ladder, PairedMatch, Pairing
 from ladder.notices import announce
 
@@ -61,9 +61,20 @@ def rate(pairing_id: int) -> None:
 
 @shared_task(name="ladder.tasks.sweep", ignore_result=True)
 def sweep() -> None:
-    """Have rated what ended without anybody being told, each by a task of its own."""
+    """Have done what nobody was told of: ended pairings rated, asked judgements run, each by a task of its own."""
     for pairing_id in overlooked():
         rate_overlooked.apply_async((pairing_id,), expires=SWEEP_S)
+    for pk in judgements.give_up_lost():
+        note("lost", f"judgement {pk}", "its worker gave no sign of life; nothing was changed")
+        logger.warning("sweep gave up judgement=%d", pk)
+    for pk in judgements.overlooked():
+        judge.apply_async((pk,), expires=SWEEP_S)
+
+
+@shared_task(name="ladder.tasks.judge", ignore_result=True)
+def judge(judgement_id: int) -> None:
+    """Do what somebody asked of a ladder with a long log, unless that was done."""
+    judgements.run(judgement_id)
 
 
 @shared_task(name="ladder.tasks.rate_overlooked", ignore_result=True)

@@ -6,6 +6,7 @@ from bots.versions import RESERVED_SLUGS
 from ladder import (
     bot_views,
     entry_views,
+    judgement_views,
     manage_views,
     match_views,
     pairing_views,
@@ -22,6 +23,11 @@ urlpatterns: list[URLPattern] = [
     path("ladders/<slug:slug>/manage/", manage_views.manage, name="ladder_manage"),
     path("ladders/<slug:slug>/settings/", manage_views.settings, name="ladder_settings"),
     path("ladders/<slug:slug>/judge/", manage_views.judge, name="ladder_judge"),
+    re_path(
+        r"^ladders/(?P<slug>[-a-zA-Z0-9_]+)/judgements/(?P<judgement>[0-9]{1,18})/$",
+        judgement_views.judgement,
+        name="ladder_judgement",
+    ),
     path("ladders/<slug:slug>/hold/", manage_views.hold, name="ladder_hold"),
     path("ladders/<slug:slug>/fit/", manage_views.fit_now, name="ladder_fit"),
     path("ladders/<slug:slug>/history/", manage_views.events, name="ladder_events"),

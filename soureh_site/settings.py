@@ -138,6 +138,7 @@ CELERY_TASK_ROUTES = {
     "ladder.tasks.rate_overlooked": {"queue": "slow"},
     "ladder.tasks.fit_due": {"queue": "slow"},
     "ladder.tasks.fit": {"queue": "slow"},
+    "ladder.tasks.judge": {"queue": "slow"},
     "ladder.tasks.review_all": {"queue": "slow"},
     "ladder.tasks.review": {"queue": "slow"},
 }

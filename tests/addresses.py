@@ -13,6 +13,7 @@ USUAL: dict[str, list[Any]] = {
     "change": ["pause"],
     "to": ["open"],
     "flag": [1],
+    "judgement": [1],
     "content_type_id": [1],
     "app_label": ["games"],
     "url": ["nowhere"],

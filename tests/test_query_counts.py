@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from games import replay
 from games.models import Match
-from ladder import registration
+from ladder import judgements, judging, registration
 from ladder.models import Entry, Ladder
 from ladder.ratings import rate
 from tests.addresses import addresses
@@ -68,6 +68,8 @@ def every_address(ada: Any, ladder: Ladder) -> list[str]:
     trial = Match.objects.create(kind="trial", share=f"owner:{ada.pk}", **RUNNING)
     for entrant in (0, 1):
         trial.players.create(entrant=entrant, name="Trialled", bot=version.bot, version=version)
+    judgement = judgements.ask(ladder, judging.Disqualify(mine), ada)
+    assert judgement is not None and judgements.run(judgement.pk)
     matches = (finished, shown, playing, waiting, table, trial, opened[1][0], *sealed[1])
     return addresses(
         {
@@ -77,6 +79,7 @@ def every_address(ada: Any, ladder: Ladder) -> list[str]:
             "username": ["ada"],
             "pk": [mine.pk],
             "pairing": [finished.paired.pairing_id, opened[0].pk, sealed[0].pk],
+            "judgement": [judgement.pk],
             "id": [ada.pk],
             "object_id": [ladder.pk, finished.pk],
             "app_label": ["games", "ladder"],
