@@ -49,6 +49,10 @@ class MatchAdmin(ReadOnly, admin.ModelAdmin[Match]):
     inlines = [SeatInline]
     actions = ["void"]
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Let an address narrow the list down by what it shows: by any other column's, the seed could be guessed at."""
+        return lookup.split("__")[0] in self.fields and super().lookup_allowed(lookup, value, request)
+
     @admin.action(description=gettext_lazy("Void: end without a result"), permissions=["void"])
     def void(self, request: HttpRequest, queryset: QuerySet[Match]) -> None:
         """End unfinished matches without a result."""
