@@ -244,12 +244,12 @@ def test_pages_take_few_queries_whatever_their_length(mine, house, office, djang
             assert mine.get(url).status_code == 200
 
 
-@pytest.mark.parametrize("asked", ["regex=.", "icontains=0", "gte=AAAA", "isnull=0"])
-def test_operators_cannot_guess_at_a_seed_by_narrowing_their_list_down(client, mine, house, asked):
+def test_operators_cannot_guess_at_a_seed_by_narrowing_their_list_down(client, mine, house):
     open_by_form(mine)
     code = Match.objects.get().code
     client.force_login(person("operator", is_staff=True, is_superuser=True))
-    listed = client.get(reverse("admin:games_match_changelist") + "?state__exact=open&kind__exact=table")
-    assert code in listed.content.decode()
+    matches = reverse("admin:games_match_changelist")
+    assert code in client.get(f"{matches}?state__exact=open&kind__exact=table").content.decode()
     for column in ("server_seed", "player_seeds", "asked"):
-        assert client.get(f"{reverse('admin:games_match_changelist')}?{column}__{asked}").status_code == 400
+        for asked in ("regex=.", "icontains=0", "gte=AAAA", "isnull=0"):
+            assert client.get(f"{matches}?{column}__{asked}").status_code == 400
