@@ -22,6 +22,7 @@ from games.status import spell, why_bots_wait
 from ladder.history import badge_of, why_unrated
 from ladder.models import Entry, Ladder, PairedEntry, Pairing, RatingChange
 from ladder.registration import (
+    full_date,
     reasons_of_disqualified,
     why_disqualified,
     why_not_playable,
@@ -242,7 +243,15 @@ def _why_left(entry: Entry, reason: str) -> str:
 
 
 def why_no_rounds(ladder: Ladder) -> str:
-    """Say why a ladder holds no rounds by its state; an empty text if it is running."""
+    """Say why a ladder holds no rounds by its state, and from when on it will; an empty text if it is running."""
+    if ladder.starts_at is not None and ladder.state in (Ladder.State.ANNOUNCED, Ladder.State.OPEN):
+        is_open = ladder.state == Ladder.State.OPEN
+        since = (
+            _("Registration is open; rounds are held from %(date)s on.")
+            if is_open
+            else _("The ladder is announced; rounds are held from %(date)s on.")
+        )
+        return since % {"date": full_date(ladder.starts_at)}
     return {
         Ladder.State.ANNOUNCED: _("The ladder is announced; no rounds are held yet."),
         Ladder.State.OPEN: _("Registration is open; no rounds are held yet."),

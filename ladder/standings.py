@@ -91,9 +91,12 @@ def entry_count(which: Q, *, ladder: str = "pk") -> Any:
     return Coalesce(Subquery(entries.annotate(count=Count("pk")).values("count")), 0)
 
 
-def leaders(count: int = 3) -> dict[int, list[Entry]]:
+def leaders(ladders: QuerySet[Ladder], count: int = 3) -> dict[int, list[Entry]]:
     """Return by ladder its first entries with at least one rated pairing, each with its `place`. One query."""
-    entries = Entry.objects.filter(ladder__state__in=Ladder.GOING_ON, pairings__gt=0).exclude(state__in=Entry.GONE)
+    # Of a season that has ended only those have to be put in order who may be among them.
+    may_lead = Q(final_rank=None) | Q(final_rank__lte=count)
+    entries = Entry.objects.filter(may_lead, ladder__in=ladders.order_by(), pairings__gt=0)
+    entries = entries.exclude(state__in=Entry.GONE)
     figure = Case(
         When(ladder__ranked_by=Ladder.RankedBy.ELO, then=F("rating")),
         default=Coalesce("strength", Value(LOWEST)),

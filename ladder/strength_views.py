@@ -87,6 +87,7 @@ def entry(request: HttpRequest, slug: str, pk: str) -> HttpResponse:
         "versions": list(by_version.order_by("pk")),
         "page": changes,
         "opponents": _opponents(found),
+        "against": _against(found, request.user),
     }
     return render(request, "ladder/entry.html", context)
 
@@ -123,6 +124,23 @@ def _cell(
 ) -> dict[str, Any]:
     key = entry.pk, other.pk
     return {"other": other, "is_self": entry == other, "met": met.get(key), "chance": chances.get(key)}
+
+
+def _against(found: Entry, user: Any) -> list[dict[str, Any]]:
+    """Return whom a reader compares an entry with, his own and who is first, each with how likely the entry is ahead.
+
+    It is what the standings tell of the entry to those who have a mouse.
+    """
+    known = found.ladder.entries.exclude(state__in=Entry.GONE).filter(strength__isnull=False).exclude(pk=found.pk)
+    if (owner := found.owner_id) is not None:
+        # Those of one owner never meet.
+        known = known.exclude(Q(user=owner) | Q(bot__owner=owner))
+    which = Q(pk__in=known.order_by("-strength", "pk").values("pk")[:1])
+    if user.is_authenticated:
+        which |= Q(user=user) | Q(bot__owner=user)
+    others = list(known.filter(which).select_related("bot", "user").order_by("-strength", "pk"))
+    chance = fits.chances_against(found.ladder, found, others)
+    return [{"entry": one, "chance": 1 - chance[one.pk]} for one in others if one.pk in chance]
 
 
 def _opponents(found: Entry) -> list[dict[str, Any]]:

@@ -68,13 +68,15 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     asked = request.GET.get("sort", "")
     sort = asked if asked in SORTS else default_sort(found)
     entries = standing_page(found, page.number, sort=sort, also=[one.entry.pk for one in own.get("own_entries", ())])
+    rows = standing_rows(found, entries, request.user, sort=sort)
     context = {
         "ladder": found,
         "page": page,
         "sort": sort,
         "kept_query": f"sort={sort}&" if sort != default_sort(found) else "",
         "by_fit": found.ranked_by == Ladder.RankedBy.FIT,
-        "rows": standing_rows(found, entries, request.user, sort=sort),
+        "rows": rows,
+        "has_anchor": any(row.half_width == 0 for row in rows),
         "own_elsewhere": own_elsewhere(entries, page.number, request.user),
         "why_waiting": _why_waiting(found, found.active_count),
     } | _matches(found)
@@ -108,13 +110,12 @@ def _on_show() -> Match | None:
 
 def _ladder_cards(*, only_open: bool = True) -> list[dict[str, Any]]:
     """Return the ladders, each with its leaders and how many stand in it. Two queries."""
-    first = leaders()
+    shown = Ladder.objects.filter(state__in=Ladder.GOING_ON) if only_open else Ladder.objects.all()
+    first = leaders(shown)
     standing = ~Q(entries__state__in=Entry.GONE)
-    ladders = Ladder.objects.annotate(entry_count=Count("entries", filter=standing)).order_by(
+    ladders = shown.annotate(entry_count=Count("entries", filter=standing)).order_by(
         Case(When(state__in=Ladder.GOING_ON, then=0), default=1), "pk"
     )
-    if only_open:
-        ladders = ladders.filter(state__in=Ladder.GOING_ON)
     return [{"ladder": one, "leaders": first.get(one.pk, [])} for one in ladders]
 
 

@@ -1,0 +1,178 @@
+"""What the pages of a ladder that ranks by strength tell: ranks and bands, chances, versions, charts, and in words."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from ladder import fits
+from ladder.models import Entry, Ladder, StrengthPoint
+from tests.ladder.rows import end, make_bot, make_entries, make_ladder, make_pairing, make_user, make_version, play
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ladder() -> Ladder:
+    """A ladder of four in which the first three have met, each ahead of the next three times in four."""
+    ladder = make_ladder(ranked_by="fit", unit="match", state="running")
+    entries = make_entries(ladder, 4)
+    for turn in range(4):
+        for first, second in ((0, 1), (1, 2), (0, 2)):
+            play(ladder, [entries[first], entries[second]], [2, 1] if turn == 0 else [1, 2])
+    fits.fit_ladder(ladder.pk)
+    return ladder
+
+
+def page_of(path: str, user=None) -> str:
+    client = Client()
+    if user is not None:
+        client.force_login(user)
+    response = client.get(path)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def entries_of(ladder: Ladder) -> list[Entry]:
+    return list(ladder.entries.select_related("bot").order_by("pk"))
+
+
+def standing_names(page: str) -> list[str]:
+    body = re.search(r'class="figures standings">.*?</table>', page, re.S)[0]
+    return re.findall(r"/entries/\d+/\">([^<]+)</a>", body)
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        pytest.param("", [0, 1, 2, 3], id="as-it-ranks"),
+        pytest.param("strength", [0, 1, 2, 3], id="strength"),
+        pytest.param("rating", [3, 0, 1, 2], id="rating"),
+        pytest.param("pairings", [3, 0, 1, 2], id="results"),
+        pytest.param("name", [2, 1, 0, 3], id="name"),
+        pytest.param("luck", [0, 1, 2, 3], id="what-is-no-column"),
+    ],
+)
+def test_standings_are_sorted_by_the_column_that_was_chosen(ladder: Ladder, sort: str, order: list[int]) -> None:
+    entries = entries_of(ladder)
+    for entry, name, rating in zip(entries, "cbad", (1700, 1600, 1500, 1800), strict=True):
+        entry.bot.name = f"bot {name}"
+        entry.bot.save()
+        Entry.objects.filter(pk=entry.pk).update(rating=rating, pairings=rating - 1400)
+    page = page_of(f"/ladders/{ladder.slug}/?sort={sort}")
+    assert standing_names(page) == [entries[i].bot.name for i in order]
+    assert page.count("aria-sort=") == 1
+
+
+def test_standings_draw_a_line_between_bands_alone(ladder: Ladder) -> None:
+    entries = entries_of(ladder)
+    for entry, band in zip(entries[:3], (1, 1, 2), strict=True):
+        Entry.objects.filter(pk=entry.pk).update(band=band, is_provisional=False)
+    address = f"/ladders/{ladder.slug}/"
+    page = page_of(address)
+    assert re.findall(r'starts-band" id="entry-(\d+)"', page) == [str(entries[2].pk)]
+    assert re.findall(r'<td class="rank">([^<]+)</td>', page) == ["1", "1", "3", "–"]
+    assert "whoever stands below it is weaker" in page
+    by_name = page_of(address + "?sort=name")
+    assert "starts-band" not in by_name and "whoever stands below it" not in by_name
+
+
+def test_provisional_is_marked_by_the_interval_and_said_in_words(ladder: Ladder) -> None:
+    entries = entries_of(ladder)
+    Entry.objects.filter(ladder=ladder).update(is_provisional=False)
+    Entry.objects.filter(pk=entries[1].pk).update(is_provisional=True)
+    page = page_of(f"/ladders/{ladder.slug}/")
+    marked = re.findall(r'id="entry-(\d+)"(?:(?!</tr>).)*class="provisional"', page, re.S)
+    assert marked == [str(entries[1].pk)]
+    assert "provisional: too little is known yet for a rank" in page
+
+
+def test_anchor_is_explained_where_there_is_one(ladder: Ladder) -> None:
+    assert "held fixed" not in page_of(f"/ladders/{ladder.slug}/")
+    Entry.objects.filter(pk=entries_of(ladder)[0].pk).update(anchor=1500.0)
+    fits.fit_ladder(ladder.pk)
+    assert "held fixed" in page_of(f"/ladders/{ladder.slug}/")
+
+
+def test_chance_on_hover_is_on_the_matrix_and_on_the_entrys_page_too(ladder: Ladder) -> None:
+    first, second, _third, _idle = entries_of(ladder)
+    page = page_of(f"/ladders/{ladder.slug}/")
+    told = re.search(rf"{second.name} ends ahead of {first.name} in ([^<>]+?%) of their meetings", page)
+    assert told is not None
+    matrix = page_of(f"/ladders/{ladder.slug}/matrix/")
+    cell = re.search(rf'title="{second.name} – {first.name}">(.*?)</td>', matrix, re.S)[1]
+    assert f'<span class="chance">{told[1]}</span>' in cell and "<span>1–0–3</span>" in cell
+    assert told[0] in page_of(f"/ladders/{ladder.slug}/entries/{second.pk}/")
+
+
+def test_entry_is_compared_with_the_readers_own_and_never_his_own_with_each_other(ladder: Ladder) -> None:
+    first, second, third, _idle = entries_of(ladder)
+    ada = make_user("ada")
+    for entry in (second, third):
+        entry.bot.owner = ada
+        entry.bot.save()
+    page = page_of(f"/ladders/{ladder.slug}/entries/{first.pk}/", ada)
+    assert f"{first.name} ends ahead of {second.name}" in page and f"{first.name} ends ahead of {third.name}" in page
+    own = page_of(f"/ladders/{ladder.slug}/entries/{second.pk}/", ada)
+    assert f"ends ahead of {first.name}" in own and f"ends ahead of {third.name}" not in own
+
+
+def test_versions_stand_apart_and_the_chart_marks_where_one_began(ladder: Ladder) -> None:
+    first, second, *_rest = entries_of(ladder)
+    make_version(first.bot, number=2)
+    pairing, match = make_pairing(ladder, [first, second])
+    newest = first.bot.versions.get(number=2)
+    match.players.filter(entrant=0).update(version=newest)
+    pairing.paired_entries.filter(entrant=0).update(version=newest)
+    end(match, [1, 2])
+    play(ladder, [first, second], [1, 2])
+    StrengthPoint.objects.filter(entry=first).update(version=first.bot.versions.get(number=1))
+    StrengthPoint.objects.create(
+        entry=first, version=newest, made_at=timezone.now(), nth=25, strength=1600.0, half_width=50.0
+    )
+    page = page_of(f"/ladders/{ladder.slug}/entries/{first.pk}/")
+    assert 'class="chart-band"' in page and 'class="chart-mark"' in page
+    assert '<ol class="chart-marks"><li>version 2</li></ol>' in page
+
+
+def test_version_table_has_each_version_with_its_interval(ladder: Ladder) -> None:
+    page = page_of(f"/ladders/{ladder.slug}/versions/")
+    assert standing_names(page) == [entry.name for entry in entries_of(ladder)[:3]]
+    assert page.count("±") == 3 and "Last fitted:" in page
+
+
+@pytest.mark.parametrize("path", ["versions/", "matrix/"])
+def test_nothing_to_show_yet_is_said(path: str) -> None:
+    ladder = make_ladder()
+    assert 'class="empty"' in page_of(f"/ladders/{ladder.slug}/{path}")
+
+
+# Before the first round, and after the last
+
+
+def test_ladder_that_is_to_start_says_when_and_until_when_one_may_enter() -> None:
+    starts = timezone.now() + timedelta(days=3)
+    ladder = make_ladder(state="open", entrants="both", starts_at=starts, registration_until=starts)
+    ada = make_user("ada")
+    make_bot(ada)
+    page = page_of(f"/ladders/{ladder.slug}/", ada)
+    date = f"{starts:%-d %B %Y, %H:%M} UTC"
+    assert f"Registration is open; rounds are held from {date} on." in page
+    assert f"Registration ends on {date}." in page
+    assert '<a class="button button-primary" href="#mine">' in page and 'id="mine"' in page
+
+
+def test_closed_ladder_lists_its_leaders_and_offers_nobody_to_leave(ladder: Ladder) -> None:
+    first, second, _third, _idle = entries_of(ladder)
+    ada = make_user("ada")
+    first.bot.owner = ada
+    first.bot.save()
+    Ladder.objects.update(state="closed")
+    Entry.objects.update(final_rank=9)
+    Entry.objects.filter(pk=first.pk).update(final_rank=1)
+    cards = page_of("/ladders/", ada)
+    assert first.name in cards and second.name not in cards
+    page = page_of(f"/ladders/{ladder.slug}/", ada)
+    assert "/withdraw/" not in page and "nobody can enter any more" in page
