@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from kombu.exceptions import OperationalError
 
 from ladder import judgements, judging, tasks
-from ladder.forms import ReasonForm
+from ladder.forms import LABELS, REPLAYED_WITH, ReasonForm
 from ladder.judging import Deed, NotJudged
 from ladder.models import Judgement, Ladder
 
@@ -68,7 +68,8 @@ def _context(found: Judgement, form: ReasonForm) -> dict[str, Any]:
     return {
         "judgement": found,
         "ladder": found.ladder,
-        "title": judgements.title(found.deed.get("deed", "")),
+        "title": judgements.heading(found.deed.get("deed", ""), found.subject),
+        "terms": [(LABELS[name], found.deed[name]) for name in REPLAYED_WITH if name in found.deed],
         "replayed": judgements.replayed(found) if found.state == Judgement.State.RUNNING else None,
         "form": form,
     }

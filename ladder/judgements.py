@@ -67,6 +67,13 @@ def title(kind: str) -> str:
     return titles.get(kind, "")
 
 
+def heading(kind: str, subject: str) -> str:
+    """Return the name of a deed with what it is done to; a change of terms says so itself."""
+    if kind in ("k", "cap"):
+        return title(kind)
+    return _("%(deed)s: %(subject)s") % {"deed": title(kind), "subject": subject}
+
+
 def pack(deed: Deed) -> dict[str, Any]:
     """Return a deed as JSON. TypeError for one that `unpack` would not know."""
     if isinstance(deed, VoidMatch):
@@ -116,8 +123,6 @@ def ask(ladder: Ladder, deed: Deed, by: Any, reason: str | None = None) -> Judge
                 is_preview=reason is None, pairings=ladder.rated,
             )  # fmt: skip
     except IntegrityError:
-        if not under_way(ladder).exists():
-            raise
         return None
 
 

@@ -96,7 +96,7 @@ def manage(request: HttpRequest, slug: str) -> HttpResponse:
         "flags": [(flag, fairplay.sentence(flag)) for flag in _flags(ladder).filter(is_open=True)[:FLAGS]],
         "can_judge": judging.may_judge(request.user, ladder),
         "judgement": last,
-        "judgement_title": judgements.title(last.deed.get("deed", "")) if last else "",
+        "judgement_title": judgements.heading(last.deed.get("deed", ""), last.subject) if last else "",
         "is_disqualified": Entry.State.DISQUALIFIED,
     }
     return render(request, "ladder/manage.html", context)
@@ -225,8 +225,9 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
         deed = _deed(ladder, asked)
         if deed is None:
             return render(request, "ladder/judge_terms.html", context | {"terms_form": _terms_form(ladder, asked)})
+        context["title"] = judgements.heading(asked["deed"], deed.subject)
         if judgements.is_long(ladder):
-            return _judge_long(request, ladder, deed, context | {"deed": deed})
+            return _judge_long(request, ladder, deed, context)
         if request.method == "POST" and form.is_valid():
             done = judging.apply(ladder, deed, request.user, form.cleaned_data["reason"])
             text = _("Done: %(count)d ratings changed, by %(most).0f points at most.")
@@ -236,7 +237,7 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
     except NotJudged as refusal:
         messages.error(request, str(refusal))
         return redirect("ladder_manage", ladder.slug)
-    return render(request, "ladder/judge.html", context | {"deed": deed, "verdict": verdict})
+    return render(request, "ladder/judge.html", context | {"verdict": verdict})
 
 
 def _judge_long(request: HttpRequest, ladder: Ladder, deed: Deed, context: dict[str, Any]) -> HttpResponse:

@@ -118,6 +118,13 @@ def test_a_deed_with_its_reason_is_applied_without_a_preview(by_ada: Client, ada
     assert LadderEvent.objects.get().reason == "cards were seen"
 
 
+def test_page_names_the_terms_that_are_asked_for(by_ada: Client, ada: User, played: Any) -> None:
+    page = by_ada.get(asked(played[0], ChangeK(60.0, 12.5, 7), ada).get_absolute_url()).content.decode()
+    assert "<h1>Change K</h1>" in page
+    for label, value in (("K of a new entry", "60"), ("K later", "12.5"), ("New for so many results", "7")):
+        assert f"<dt>{label}</dt><dd>{value}</dd>" in page
+
+
 @pytest.mark.parametrize("is_preview", [True, False])
 def test_refused_deed_tells_its_sentence_and_can_be_asked_again(
     by_ada: Client, ada: User, played: Any, is_preview: bool
