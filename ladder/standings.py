@@ -23,6 +23,7 @@ SHOWN_COLUMNS = (
     *("bot__name", "bot__slug", "bot__owner", "user__username"),
 )
 NAME = Lower(Coalesce("bot__name", "user__username"))
+EVERYBODY = Q()
 # What does not tell two apart is followed by what does, so that every page holds the same at every look.
 SORTS: dict[str, tuple[Any, ...]] = {
     "strength": (F("strength").desc(nulls_last=True), F("rating").desc()),
@@ -37,26 +38,26 @@ def default_sort(ladder: Ladder) -> str:
     return "strength" if ladder.ranked_by == Ladder.RankedBy.FIT else "rating"
 
 
-def standings(ladder: Ladder) -> QuerySet[Entry]:
-    """Return the entries that stand in the ladder, as it ranks, in one query.
+def standings(ladder: Ladder, sort: str = "") -> QuerySet[Entry]:
+    """Return the entries that stand in the ladder, sorted by a name of SORTS or as it ranks, in one query.
 
     Each has `rank` (who cannot be told apart shares one; None while too little is known), `position` from 1,
     `owner_name` (None for a house bot or a person), and what SHOWN_COLUMNS names.
     """
-    return _with_names(_placed(ladder, default_sort(ladder))).order_by("position")
+    return _with_names(_placed(ladder, sort or default_sort(ladder))).order_by("position")
 
 
 def standing_page(
-    ladder: Ladder, page: int, *, shown: int = SHOWN, sort: str = "", also: Iterable[int] = ()
+    ladder: Ladder, page: int, *, shown: int = SHOWN, sort: str = "", also: Iterable[int] = (), among: Q = EVERYBODY
 ) -> list[Entry]:
     """Return `shown` entries of `standings` on page `page`, from 1, and besides them those of ids `also`; two queries.
 
-    `sort` is a name of SORTS; "": as the ladder ranks.
+    `sort` is a name of SORTS; "": as the ladder ranks. With `among` only entries for which it holds are counted.
     """
     last = page * shown
     which = Q(position__gt=last - shown, position__lte=last) | Q(pk__in=list(also))
     # All that stand have to be put in order: that is done with as few columns as it takes.
-    placed = _placed(ladder, sort or default_sort(ladder)).filter(which)
+    placed = _placed(ladder, sort or default_sort(ladder), among=among).filter(which)
     places = {pk: (position, rank) for pk, position, rank in placed.values_list("pk", "position", "rank")}
     entries: list[Any] = list(_with_names(Entry.objects.filter(pk__in=places)))
     for entry in entries:
@@ -64,10 +65,10 @@ def standing_page(
     return sorted(entries, key=lambda entry: int(entry.position))
 
 
-def _placed(ladder: Ladder, sort: str) -> QuerySet[Any]:
+def _placed(ladder: Ladder, sort: str, *, among: Q = EVERYBODY) -> QuerySet[Any]:
     """Return the entries that stand in the ladder, each with `rank` and `position`, in no order."""
     order = (*SORTS[sort], F("entered_at").asc(), F("pk").asc())
-    standing = ladder.entries.exclude(state__in=Entry.GONE)
+    standing = ladder.entries.filter(among).exclude(state__in=Entry.GONE)
     return standing.annotate(rank=_rank(ladder), position=Window(RowNumber(), order_by=order))
 
 

@@ -47,10 +47,10 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
 def matrix(request: HttpRequest, slug: str) -> HttpResponse:
     """How the entries of one part of the standings fared against each other, and what the fit expects."""
     ladder = get_object_or_404(Ladder, slug=slug)
-    count = ladder.entries.exclude(state__in=Entry.GONE).filter(pairings__gt=0).count()
+    have_played = Q(pairings__gt=0)
+    count = ladder.entries.exclude(state__in=Entry.GONE).filter(have_played).count()
     page = Paginator(range(count), MATRIX).get_page(request.GET.get("page"))
-    ranked = standing_page(ladder, page.number, shown=MATRIX)
-    entries = [entry for entry in ranked if entry.pairings]
+    entries = standing_page(ladder, page.number, shown=MATRIX, among=have_played)
     ids = [entry.pk for entry in entries]
     met = meetings(ladder, Q(entry__in=ids, other__in=ids))
     chances = fits.chances(ladder, ids)

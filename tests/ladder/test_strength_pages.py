@@ -1,7 +1,8 @@
 """What the pages of a ladder that ranks by strength tell: ranks and bands, chances, versions, charts, and in words."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -176,3 +177,53 @@ def test_closed_ladder_lists_its_leaders_and_offers_nobody_to_leave(ladder: Ladd
     assert first.name in cards and second.name not in cards
     page = page_of(f"/ladders/{ladder.slug}/", ada)
     assert "/withdraw/" not in page and "nobody can enter any more" in page
+
+
+def test_matrix_holds_who_has_played_however_many_have_not() -> None:
+    ladder = make_ladder(ranked_by="elo")
+    make_entries(ladder, 20)
+    winner, *losers = make_entries(ladder, 3)
+    for loser in losers:
+        play(ladder, [winner, loser], [1, 2])
+    page = page_of(f"/ladders/{ladder.slug}/matrix/")
+    assert [entry.name for entry in [winner, *losers] if entry.name not in page] == []
+
+
+# Over HTTP
+
+
+def told(path: str, status: int = 200) -> Any:
+    response = Client().get(f"/api/v1/ladders/{path}")
+    assert response.status_code == status
+    return response.json()
+
+
+def test_programs_sort_the_standings_too(ladder: Ladder) -> None:
+    entries = entries_of(ladder)
+    Entry.objects.filter(pk=entries[3].pk).update(rating=1900.0)
+    for sort, first in (("rating", entries[3]), ("strength", entries[0]), ("", entries[0])):
+        assert told(f"{ladder.slug}/standings/?sort={sort}")["results"][0]["id"] == first.pk
+    assert "expected one of strength" in str(told(f"{ladder.slug}/standings/?sort=luck", 400))
+
+
+def test_programs_are_told_the_chances_of_pairs_that_never_met() -> None:
+    ladder = make_ladder(ranked_by="fit")
+    first, second, third = make_entries(ladder, 3)
+    play(ladder, [first, second], [1, 2])
+    play(ladder, [second, third], [1, 2])
+    fits.fit_ladder(ladder.pk)
+    rows = {(row["entry"], row["other"]): row for row in told(f"{ladder.slug}/matrix/")["results"]}
+    assert len(rows) == 6
+    never = rows[first.pk, third.pk]
+    assert (never["ahead"], never["level"], never["behind"]) == (0, 0, 0) and never["chance"] > 0.6
+
+
+def test_programs_read_the_schedule_and_the_rounds() -> None:
+    due = timezone.now() + timedelta(minutes=5)
+    ladder = make_ladder(state="running", round_s=3600, next_round_at=due, registration_until=due - timedelta(days=1))
+    make_pairing(ladder, make_entries(ladder, 2))
+    schedule = told(f"{ladder.slug}/schedule/")
+    rounds = [datetime.fromisoformat(one) for one in schedule["rounds"]]
+    assert rounds == [due + timedelta(hours=number) for number in range(12)]
+    assert "ended on" in schedule["registration"] and schedule["calendar"].endswith("/calendar.ics")
+    assert [one["number"] for one in told(f"{ladder.slug}/rounds/")["results"]] == [1]
