@@ -6,7 +6,9 @@ from typing import Any
 import django_filters
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import permissions, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -21,10 +23,13 @@ from ladder import registration
 from ladder.crosstable import crosstable, with_matches
 from ladder.entry_views import note_where
 from ladder.history import pairing_of
-from ladder.models import Entry, Ladder, Pairing
+from ladder.models import Entry, Ladder, Pairing, Round
 from ladder.own_entries import own_entries
-from ladder.standings import standings
+from ladder.schedule import coming_rounds
+from ladder.standings import SORTS, standings
 from ladder.strength_api import ByPlace, EntryStrengths, LadderStrengths
+
+COMING = 12
 
 
 class LadderSerializer(serializers.ModelSerializer[Ladder]):
@@ -41,6 +46,23 @@ class LadderSerializer(serializers.ModelSerializer[Ladder]):
             "schedule", "round_s", "times", "time_zone", "next_round_at", "rounds", "rated", "initial_rating", "k_new",
             "k_settled", "settled_after", "daily_cap",
         ]  # fmt: skip
+        read_only_fields = fields
+
+
+class ScheduleSerializer(serializers.Serializer[Any]):
+    """When a ladder's rounds are, if all goes on as it is, and whether one can enter it."""
+
+    rounds = serializers.ListField(child=serializers.DateTimeField(), help_text="The coming ones, soonest first, UTC.")
+    registration = serializers.CharField(help_text="Why nobody can enter now; empty if one can.")
+    calendar = serializers.URLField(help_text="The same as a feed for calendars (iCalendar).")
+
+
+class RoundSerializer(serializers.ModelSerializer[Round]):
+    """A round that was held; its pairings are at `pairings/?ladder=…&round=…`."""
+
+    class Meta:
+        model = Round
+        fields = ["number", "started_at"]
         read_only_fields = fields
 
 
@@ -280,15 +302,38 @@ class LadderViewSet(LadderStrengths, viewsets.ReadOnlyModelViewSet[Ladder]):
     lookup_value_regex = "[-a-zA-Z0-9_]+"
 
     @extend_schema(
-        summary="Standings of a ladder, best first", tags=["ladders"], responses=StandingSerializer(many=True)
+        summary="Standings of a ladder, best first",
+        tags=["ladders"],
+        parameters=[OpenApiParameter("sort", enum=list(SORTS), description="Otherwise as the ladder ranks.")],
+        responses=StandingSerializer(many=True),
     )
     @action(detail=True, pagination_class=ByPlace, filter_backends=[])
     def standings(self, request: Request, slug: str) -> Response:
         """Return the entries that stand in the ladder; those that have withdrawn do not."""
         # Of entries, at an address of ladders.
-        stand: Any = standings(self.get_object())
+        sort = request.query_params.get("sort", "")
+        if sort and sort not in SORTS:
+            raise serializers.ValidationError({"sort": f"expected one of {', '.join(SORTS)}: {sort[:20]!r}"})
+        stand: Any = standings(self.get_object(), sort)
         page = self.paginate_queryset(stand)
         return self.get_paginated_response(StandingSerializer(page, many=True).data)
+
+    @extend_schema(summary="When a ladder's rounds are", tags=["ladders"], responses=ScheduleSerializer)
+    @action(detail=True, pagination_class=None, filter_backends=[])
+    def schedule(self, request: Request, slug: str) -> Response:
+        """Return the coming rounds, whether one can enter, and where the feed for calendars is."""
+        ladder, now = self.get_object(), timezone.now()
+        calendar = request.build_absolute_uri(reverse("ladder_calendar", args=[ladder.slug]))
+        rounds = coming_rounds(ladder, COMING, now=now)
+        told = {"rounds": rounds, "registration": registration.why_shut(ladder, now), "calendar": calendar}
+        return Response(ScheduleSerializer(told).data)
+
+    @extend_schema(summary="A ladder's rounds, newest first", tags=["ladders"], responses=RoundSerializer(many=True))
+    @action(detail=True, pagination_class=ByPlace, filter_backends=[])
+    def rounds(self, request: Request, slug: str) -> Response:
+        """Return the rounds that were held."""
+        held: Any = Round.objects.filter(ladder=self.get_object()).order_by("-number")
+        return self.get_paginated_response(RoundSerializer(self.paginate_queryset(held), many=True).data)
 
 
 class EntryPages(Pages):

@@ -14,9 +14,10 @@ from rest_framework.response import Response
 from ladder import fits
 from ladder.models import Entry, Fit, LadderEvent, RatingChange, Strength, StrengthPoint
 from ladder.standings import standings, version_standings
-from ladder.strength_views import meetings
+from ladder.strength_views import HeadToHead, meetings
 
 MATRIX = 50
+NEVER = HeadToHead(0, 0, 0)
 
 
 class ByPlace(LimitOffsetPagination):
@@ -133,8 +134,8 @@ class LadderStrengths:
         chances = fits.chances(ladder, list(place))
         met = meetings(ladder, Q(entry__in=place, other__in=place))
         rows = [
-            {"entry": pair[0], "other": pair[1], **one._asdict(), "chance": chances.get(pair)}
-            for pair, one in sorted(met.items(), key=lambda item: [place[entry] for entry in item[0]])
+            {"entry": pair[0], "other": pair[1], **met.get(pair, NEVER)._asdict(), "chance": chances.get(pair)}
+            for pair in sorted({*met, *chances}, key=lambda pair: [place[entry] for entry in pair])
         ]
         answer: Response = self.get_paginated_response(MeetingSerializer(rows, many=True).data)
         return answer
