@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 # of the time.
 EVERY_S = 20
 REST = 50
+REST_ASKED = 5  # where somebody asked for it
 # An entry's chart gets a point when its pairings have grown by a hundredth.
 POINTS = 100
 BATCH = 500
@@ -64,12 +65,17 @@ def due_ladders() -> list[int]:
         took_ms=Subquery(latest.values("elapsed_ms")[:1]),
     )
     changed = ladders.filter(Q(fitted=None) | ~Q(fitted=F("rated")) | ~Q(fitted_replays=F("replays")))
-    now = timezone.now()
-    return [
-        one.pk
-        for one in changed
-        if one.fitted_at is None or now - one.fitted_at >= timedelta(seconds=max(EVERY_S, REST * one.took_ms / 1000))
-    ]
+    return [one.pk for one in changed if one.fitted_at is None or _is_old(one.fitted_at, one.took_ms)]
+
+
+def is_rested(ladder_id: int) -> bool:
+    """Tell whether a ladder's last fit is old enough for one that its organiser asks for."""
+    last = Fit.objects.filter(ladder=ladder_id).order_by("-id").values_list("made_at", "elapsed_ms").first()
+    return last is None or _is_old(*last, rest=REST_ASKED)
+
+
+def _is_old(made_at: datetime, took_ms: int, *, rest: int = REST) -> bool:
+    return timezone.now() - made_at >= timedelta(seconds=max(EVERY_S, rest * took_ms / 1000))
 
 
 def fit_ladder(ladder_id: int) -> Fit | None:

@@ -22,6 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from kombu.exceptions import OperationalError
 
+from bots.rates import MINUTE_S, may, too_often
 from bots.switches import pause_note
 from ladder import fairplay, fits, judgement_views, judgements, judging, ratings, seasons, tasks
 from ladder.forms import CapForm, DecisionForm, KForm, LadderForm, ReasonForm, columns_to_write
@@ -33,6 +34,7 @@ from ladder.seasons import NotMoved
 EVENTS = 50
 ENTRIES = 100
 FLAGS = 50
+ROUNDS_PER_MINUTE = 30  # by hand; every one looks at all entries
 
 MOVES: dict[str, Callable[..., None]] = {
     "open": seasons.open_registration,
@@ -181,6 +183,8 @@ def move(request: HttpRequest, slug: str, to: str) -> HttpResponse:
 def hold(request: HttpRequest, slug: str) -> HttpResponse:
     """Hold a round now, due or not, unless the operators have paused the rounds of all ladders."""
     ladder = _own_ladder(request, slug)
+    if not may("rounds", request.user.pk, most=ROUNDS_PER_MINUTE, within_s=MINUTE_S):
+        return too_often(request, within_s=MINUTE_S)
     if (note := pause_note("rounds")) is not None:
         messages.error(request, note)
         return redirect("ladder_manage", ladder.slug)
@@ -198,6 +202,9 @@ def hold(request: HttpRequest, slug: str) -> HttpResponse:
 def fit_now(request: HttpRequest, slug: str) -> HttpResponse:
     """Have the ladder fitted now, by the worker that does so."""
     ladder = _own_ladder(request, slug)
+    if not fits.is_rested(ladder.pk):
+        messages.error(request, _("The strengths have just been fitted. Ask again in a minute."))
+        return redirect("ladder_manage", ladder.slug)
     try:
         tasks.fit.apply_async((ladder.pk,), expires=fits.EVERY_S)
     except OperationalError:

@@ -94,8 +94,9 @@ def fit_due() -> None:
 
 @shared_task(name="ladder.tasks.fit", ignore_result=True)
 def fit(ladder_id: int) -> None:
-    """Fit a ladder to its ledger."""
-    fits.fit_ladder(ladder_id)
+    """Fit a ladder to its ledger, unless that has just been done: its organiser may have asked a hundred times."""
+    if fits.is_rested(ladder_id):
+        fits.fit_ladder(ladder_id)
 
 
 @shared_task(name="ladder.tasks.review_all", ignore_result=True)

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from django.utils import timezone
 
-from ladder import fits
+from ladder import fits, tasks
 from ladder.models import Entry, Fit, Ladder, RatingChange, Strength, StrengthPoint
 from ladder.ratings import rate
 from ladder.replay import rerate
@@ -138,6 +138,20 @@ def test_a_fit_is_due_once_something_was_rated_and_the_last_one_is_old_enough():
     assert fits.due_ladders() == [ladder.pk]
     Fit.objects.filter(pk=made.pk).update(elapsed_ms=1000)
     assert fits.due_ladders() == []
+
+
+def test_a_fit_that_is_asked_for_again_and_again_is_made_once():
+    ladder = make_ladder()
+    play_many(ladder, make_entries(ladder, 2), 5)
+    for _ in range(3):
+        tasks.fit(ladder.pk)
+    (made,) = Fit.objects.all()
+    Fit.objects.update(made_at=timezone.now() - timedelta(seconds=fits.EVERY_S + 1), elapsed_ms=100)
+    tasks.fit(ladder.pk)
+    assert Fit.objects.count() == 2
+    Fit.objects.filter(pk__gt=made.pk).delete()
+    Fit.objects.update(elapsed_ms=10_000)
+    assert not fits.is_rested(ladder.pk)
 
 
 def test_an_older_fit_does_not_write_over_a_newer_one(monkeypatch):

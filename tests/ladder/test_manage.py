@@ -8,8 +8,10 @@ from django.test import Client
 from django.utils import timezone
 
 from bots.models import Switch
+from ladder import tasks
 from ladder.forms import LADDERS_MAX, DecisionForm, LadderForm, ReasonForm
-from ladder.models import Entry, Flag, Ladder, LadderEvent
+from ladder.manage_views import ROUNDS_PER_MINUTE
+from ladder.models import Entry, Fit, Flag, Ladder, LadderEvent
 from soureh_site.accounts.models import User
 from tests.ladder.rows import make_entries, make_ladder, make_user, play
 
@@ -190,6 +192,19 @@ def test_a_ladder_is_opened_started_and_frozen(client, ada):
     assert "Nothing was changed" in page and Ladder.objects.get().state == State.FROZEN
     history = client.get(f"/ladders/{ladder.slug}/history/").content.decode()
     assert history.count("because") == 3 and "/people/ada/" in history
+
+
+def test_an_organiser_asks_for_no_more_rounds_and_fits_than_there_can_be(client, ada, monkeypatch):
+    ladder = make_ladder(owner=ada)
+    sent = []
+    monkeypatch.setattr(tasks.fit, "apply_async", lambda args, **_: sent.append(args))
+    client.post(f"/ladders/{ladder.slug}/fit/")
+    Fit.objects.create(ladder=ladder, number=0, replays=0, elapsed_ms=1)
+    assert "just been fitted" in client.post(f"/ladders/{ladder.slug}/fit/", follow=True).content.decode()
+    assert sent == [(ladder.pk,)]
+    # A minute may end meanwhile, two do not.
+    answers = {client.post(f"/ladders/{ladder.slug}/hold/").status_code for _ in range(2 * ROUNDS_PER_MINUTE + 1)}
+    assert answers == {302, 429}
 
 
 def test_an_organiser_holds_a_round_but_not_while_the_operators_have_paused_all(client, ada):
