@@ -26,6 +26,7 @@ from ladder.history import (
     rating_changes,
     why_unrated,
 )
+from ladder.judging import may_judge
 from ladder.models import Ladder, Pairing, RatingChange
 from ladder.table_context import replay_context, table_context
 from ladder.updates import is_update
@@ -78,6 +79,7 @@ def _facts(found: Match, players: Sequence[Seat], reader: Any) -> dict[str, Any]
         # Which match of its duplicate set it is; 0 for one that is none's.
         "set_number": found.paired.rotation + 1 if pairing and found.duplicates else 0,
         "pairing": pairing,
+        "may_void": pairing is not None and found.state != State.VOID and may_judge(reader, found.paired.ladder),
         "rules": plain_rules(found.rules, found.seats),
         "revealed_seed": bytes(found.server_seed).hex() if found.state == State.FINISHED else "",
     }

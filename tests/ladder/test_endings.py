@@ -212,7 +212,21 @@ def test_finished_match_that_is_voided_later_counts_for_nothing(client) -> None:
     rated(pairing)
     judging.apply(ladder, judging.VoidMatch(match), None, "the wrong rules")
     assert unrated(pairing) == "void"
-    assert "an organiser declared the match void" in client.get(f"/matches/{match.code}/").content.decode()
+    page = client.get(f"/matches/{match.code}/").content.decode()
+    assert "an organiser declared the match void" in page and "An organiser declared it void" in page
+
+
+def test_organiser_goes_from_a_match_to_what_it_would_change_if_it_were_void(client) -> None:
+    ladder, entries, _, match = begin(owner=make_user())
+    finish_one(match)
+    where, there = f"/matches/{match.code}/", f"/ladders/{ladder.slug}/judge/?deed=void&amp;match={match.code}"
+    assert there not in client.get(where).content.decode()
+    client.force_login(entries[0].bot.owner)
+    assert there not in client.get(where).content.decode()
+    client.force_login(ladder.owner)
+    assert there in client.get(where).content.decode()
+    judging.apply(ladder, judging.VoidMatch(match), ladder.owner, "the wrong rules")
+    assert there not in client.get(where).content.decode()
 
 
 def test_who_withdraws_in_the_middle_is_rated_when_it_ends() -> None:
