@@ -56,6 +56,13 @@ class LadderAdmin(admin.ModelAdmin[Ladder]):
         kept = (*PLAYED_UNDER, *REPLAYED_WITH) if obj and obj.rounds else ()
         return [name for name in LadderAdminForm.Meta.fields if name not in kept]
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Ladder | None:
+        """Return it as it is, and stays until what was sent is stored: no round is held meanwhile."""
+        found = super().get_object(request, object_id, from_field)
+        if found is None or request.method != "POST":
+            return found
+        return self.get_queryset(request).select_for_update(no_key=True).filter(pk=found.pk).first()
+
     def save_model(self, request: HttpRequest, obj: Ladder, form: Any, change: bool) -> None:
         """Write of a ladder that is there what was changed, and nothing that goes on meanwhile."""
         if not change:

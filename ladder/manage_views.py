@@ -126,6 +126,14 @@ def _possible_moves(ladder: Ladder) -> list[tuple[str, str, str]]:
 def settings(request: HttpRequest, slug: str) -> HttpResponse:
     """Change a ladder's settings; those under which its history was played stay."""
     ladder = _own_ladder(request, slug)
+    if request.method != "POST":
+        return _settings(request, ladder)
+    with transaction.atomic():
+        # From now on no round is held, and nothing ends, before it is stored: some settings can be changed only before.
+        return _settings(request, Ladder.objects.select_for_update(no_key=True).get(pk=ladder.pk))
+
+
+def _settings(request: HttpRequest, ladder: Ladder) -> HttpResponse:
     if ladder.state in (Ladder.State.FROZEN, Ladder.State.CLOSED):
         messages.error(request, _("%(ladder)s has ended; its settings stay.") % {"ladder": ladder})
         return redirect("ladder_manage", ladder.slug)
@@ -138,19 +146,18 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _store(form: LadderForm, by: Any) -> None:
-    """Store changed settings, and which they are in the ladder's history."""
+    """Store changed settings, and which they are in the ladder's history. The ladder's row is locked."""
     changed = [name for name in form.changed_data if name in form.fields]
     if not changed:
         return
-    with transaction.atomic():
-        ladder = form.save(commit=False)
-        ladder.save(update_fields=columns_to_write(ladder, changed))
-        if "initial_rating" in changed:
-            ratings.move_beginners(ladder, was=form.initial["initial_rating"])
-        subject = ", ".join(str(form.fields[name].label) for name in changed)
-        LadderEvent.objects.create(
-            ladder=ladder, by=by, what="changed", subject=subject[:120], effect=_values(ladder, changed)
-        )
+    ladder = form.save(commit=False)
+    ladder.save(update_fields=columns_to_write(ladder, changed))
+    if "initial_rating" in changed:
+        ratings.move_beginners(ladder, was=form.initial["initial_rating"])
+    subject = ", ".join(str(form.fields[name].label) for name in changed)
+    LadderEvent.objects.create(
+        ladder=ladder, by=by, what="changed", subject=subject[:120], effect=_values(ladder, changed)
+    )
 
 
 def _values(ladder: Ladder, names: list[str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 
@@ -12,8 +13,10 @@ from ladder import tasks
 from ladder.forms import LADDERS_MAX, DecisionForm, LadderForm, ReasonForm
 from ladder.manage_views import ROUNDS_PER_MINUTE
 from ladder.models import Entry, Fit, Flag, Ladder, LadderEvent
+from ladder.scheduling import try_round
 from soureh_site.accounts.models import User
 from tests.ladder.rows import make_entries, make_ladder, make_user, play
+from tests.racing import race
 
 pytestmark = pytest.mark.django_db
 
@@ -166,6 +169,36 @@ def test_times_of_the_week_are_read_and_shown_again():
     assert form.is_valid(), form.errors
     assert form.cleaned_data["times"] == [[0, "09:05"], [5, "15:30"]]
     assert LadderForm(instance=form.save(commit=False))["times"].value() == "Mon 09:05, Sat 15:30"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("door", ["page", "admin"])
+def test_no_round_is_held_while_settings_are_changed(client, ada, monkeypatch, door):
+    if connection.vendor == "sqlite":
+        pytest.skip("one writer at a time, whatever it writes")
+    ladder = make_ladder(owner=ada)
+    make_entries(ladder, 4)
+    held, clean = [], LadderForm.clean
+
+    def hold():
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '300ms'")
+        return try_round(ladder.pk)
+
+    def clean_meanwhile(form):
+        held.extend(race(hold, refusals=(OperationalError,)))
+        return clean(form)
+
+    monkeypatch.setattr(LadderForm, "clean", clean_meanwhile)
+    sent = settings(name=ladder.name, unit="match", seats=4)
+    if door == "admin":
+        client.force_login(User.objects.create_superuser("root1", "root1@example.org", "correct horse battery"))
+        client.post(f"/admin/ladder/ladder/{ladder.pk}/change/", {**sent, "slug": ladder.slug, "owner": ada.pk})
+    else:
+        client.post(f"/ladders/{ladder.slug}/settings/", sent)
+    ladder.refresh_from_db()
+    assert [type(one) for one in held] == [OperationalError]
+    assert (ladder.seats, ladder.rounds) == (4, 0)
 
 
 def test_who_may_not_create_or_run_a_ladder_is_refused(client, ada):
