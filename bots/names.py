@@ -13,8 +13,8 @@ from confusable_homoglyphs import confusables
 PAIRS = (("rn", "m"), ("vv", "w"))
 SINGLES = str.maketrans("1l|0", "iiio")
 SMALL_CAPITAL = "LATIN LETTER SMALL CAPITAL "
-# Letters, by Unicode, that leave no mark: fillers of Hangul, and a Braille cell without a dot.
-BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+# Letters, by Unicode, that leave no mark: fillers of Hangul.
+BLANK = frozenset("\u115f\u1160\u3164\uffa0")
 # Controls, formats such as the overrides of the writing direction, halves of characters, line and paragraph separators;
 # but not the two joiners, which are part of words and of emoji.
 UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})

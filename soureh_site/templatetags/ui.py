@@ -4,7 +4,6 @@ Pure presentation: they take plain values, read no database and decide nothing.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, wraps
@@ -20,6 +19,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
+
+from bots.names import has_unseen
 
 register = template.Library()
 
@@ -61,12 +62,6 @@ def signed(value: float | None, digits: int = 0) -> str:
     return ("+" if rounded > 0 else "\N{MINUS SIGN}") + number_format(abs(rounded), digits)
 
 
-# Controls, formats such as the overrides of the writing direction, halves of characters, line and paragraph separators;
-# but not the two joiners, which are part of words and of emoji.
-UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-JOINERS = "\u200c\u200d"
-
-
 @register.filter
 def visible(text: str) -> str:
     """Return what a program wrote with all that would act instead of being seen as an escape, such as `\\x1b`."""
@@ -75,7 +70,7 @@ def visible(text: str) -> str:
 
 def _seen(found: re.Match[str]) -> str:
     char = found[0]
-    if char in JOINERS or unicodedata.category(char) not in UNSEEN:
+    if not has_unseen(char):
         return char
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
