@@ -86,9 +86,7 @@ def entry(request: HttpRequest, slug: str, pk: str) -> HttpResponse:
         "ratings": rating_points([found])[found.pk],
         "versions": list(by_version.order_by("pk")),
         "page": changes,
-        "opponents": _opponents(found),
-        "against": _against(found, request.user),
-    }
+    } | _compared(found, request.user)
     return render(request, "ladder/entry.html", context)
 
 
@@ -126,10 +124,26 @@ def _cell(
     return {"other": other, "is_self": entry == other, "met": met.get(key), "chance": chances.get(key)}
 
 
-def _against(found: Entry, user: Any) -> list[dict[str, Any]]:
-    """Return whom a reader compares an entry with, his own and who is first, each with how likely the entry is ahead.
+def _compared(found: Entry, user: Any) -> dict[str, Any]:
+    """Return whom the entry met most, how it fared and what the fit expects; and what it expects against `_against`."""
+    met = meetings(found.ladder, Q(entry=found) | Q(other=found))
+    most = sorted((key for key in met if key[0] == found.pk), key=lambda key: (-met[key].pairings, key))[:OPPONENTS]
+    others = Entry.objects.select_related("bot", "user").in_bulk([other for _, other in most])
+    against = _against(found, user)
+    known = fits.chances_against(found.ladder, found, {*others.values(), *against})
+    chance = {pk: 1 - theirs for pk, theirs in known.items()}
+    return {
+        "opponents": [
+            {"entry": others[other], "met": met[found.pk, other], "chance": chance.get(other)} for _, other in most
+        ],
+        "against": [{"entry": one, "chance": chance[one.pk]} for one in against if one.pk in chance],
+    }
 
-    It is what the standings tell of the entry to those who have a mouse.
+
+def _against(found: Entry, user: Any) -> list[Entry]:
+    """Return whom a reader compares an entry with: his own, and who is first.
+
+    The standings tell it on hover; on the entry's page it is to be had without a mouse.
     """
     known = found.ladder.entries.exclude(state__in=Entry.GONE).filter(strength__isnull=False).exclude(pk=found.pk)
     if (owner := found.owner_id) is not None:
@@ -138,22 +152,4 @@ def _against(found: Entry, user: Any) -> list[dict[str, Any]]:
     which = Q(pk__in=known.order_by("-strength", "pk").values("pk")[:1])
     if user.is_authenticated:
         which |= Q(user=user) | Q(bot__owner=user)
-    others = list(known.filter(which).select_related("bot", "user").order_by("-strength", "pk"))
-    chance = fits.chances_against(found.ladder, found, others)
-    return [{"entry": one, "chance": 1 - chance[one.pk]} for one in others if one.pk in chance]
-
-
-def _opponents(found: Entry) -> list[dict[str, Any]]:
-    """Return whom the entry met most, with how it fared and what the fit expects."""
-    met = meetings(found.ladder, Q(entry=found) | Q(other=found))
-    most = sorted((key for key in met if key[0] == found.pk), key=lambda key: (-met[key].pairings, key))[:OPPONENTS]
-    others = Entry.objects.select_related("bot", "user").in_bulk([other for _, other in most])
-    chance = fits.chances_against(found.ladder, found, others.values())
-    return [
-        {
-            "entry": others[other],
-            "met": met[found.pk, other],
-            "chance": None if other not in chance else 1 - chance[other],
-        }
-        for _, other in most
-    ]
+    return list(known.filter(which).select_related("bot", "user").order_by("-strength", "pk"))
