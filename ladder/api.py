@@ -26,7 +26,7 @@ from ladder.history import pairing_of
 from ladder.models import Entry, Ladder, Pairing, Round
 from ladder.own_entries import own_entries
 from ladder.schedule import coming_rounds
-from ladder.standings import SORTS, standings
+from ladder.standings import SORTS, Standings
 from ladder.strength_api import ByPlace, EntryStrengths, LadderStrengths
 
 COMING = 12
@@ -314,7 +314,7 @@ class LadderViewSet(LadderStrengths, viewsets.ReadOnlyModelViewSet[Ladder]):
         sort = request.query_params.get("sort", "")
         if sort and sort not in SORTS:
             raise serializers.ValidationError({"sort": f"expected one of {', '.join(SORTS)}: {sort[:20]!r}"})
-        stand: Any = standings(self.get_object(), sort)
+        stand: Any = Standings(self.get_object(), sort)
         page = self.paginate_queryset(stand)
         return self.get_paginated_response(StandingSerializer(page, many=True).data)
 

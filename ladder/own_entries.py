@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -29,7 +30,6 @@ from ladder.registration import (
     why_shut,
     with_versions,
 )
-from ladder.standings import entry_count
 
 RECENT = 5
 State = Match.State
@@ -106,10 +106,13 @@ def own_entries(user: Any) -> list[OwnEntry]:
 
 def _entries(user: Any) -> QuerySet[Entry]:
     """Return the user's entries `with_versions`, each with `active_count`, how many are active in its ladder."""
+    active = Entry.objects.filter(ladder=OuterRef("ladder"), state=Entry.State.ACTIVE).order_by()
     own: QuerySet[Entry] = (
         with_versions(Entry.objects.filter(Q(bot__owner=user) | Q(user=user)), "bot")
         .select_related("ladder", "bot", "user")
-        .annotate(active_count=entry_count(Q(state=Entry.State.ACTIVE), ladder="ladder"))
+        .annotate(
+            active_count=Coalesce(Subquery(active.values("ladder").annotate(count=Count("pk")).values("count")), 0),
+        )
         .order_by("state", "ladder", "bot__name", "pk")
     )
     return own

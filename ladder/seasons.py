@@ -23,7 +23,7 @@ from games.models import Match
 from ladder import fits, ratings
 from ladder.models import Entry, Ladder, LadderEvent, Pairing
 from ladder.notices import announce
-from ladder.standings import standings
+from ladder.standings import Standings
 
 logger = logging.getLogger(__name__)
 
@@ -200,11 +200,11 @@ def final_ranks(ladder: Ladder) -> list[Entry]:
 
     Those of which too little is known to be ranked come after all others, in the order of the standings.
     """
-    entries = list(standings(ladder))
-    ranked = [entry for entry in entries if entry.rank is not None]  # type: ignore[attr-defined]
+    entries = Standings(ladder)[:]
+    ranked = [entry for entry in entries if entry.rank is not None]
     for entry in ranked:
-        entry.final_rank = entry.rank  # type: ignore[attr-defined]
-    others = [entry for entry in entries if entry.rank is None]  # type: ignore[attr-defined]
+        entry.final_rank = entry.rank
+    others = [entry for entry in entries if entry.rank is None]
     for place, entry in enumerate(others, len(ranked) + 1):
         entry.final_rank = place
     return ranked + others

@@ -4,12 +4,12 @@ A ladder ranks by the fitted strength, where entries that cannot be told apart s
 little is known have none yet, or by the Elo rating.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from django.db.models import Case, Count, F, FloatField, OuterRef, Q, QuerySet, Subquery, Value, When, Window
-from django.db.models.functions import Coalesce, Lower, Rank, RowNumber
+from django.db.models import Case, F, FloatField, Q, QuerySet, Value, When, Window
+from django.db.models.functions import Coalesce, Lower, RowNumber
 
 from ladder.models import Entry, Ladder, Measured, Strength
 
@@ -38,38 +38,53 @@ def default_sort(ladder: Ladder) -> str:
     return "strength" if ladder.ranked_by == Ladder.RankedBy.FIT else "rating"
 
 
-def standings(ladder: Ladder, sort: str = "") -> QuerySet[Entry]:
-    """Return the entries that stand in the ladder, sorted by a name of SORTS or as it ranks, in one query.
+class Standings(Sequence[Any]):
+    """The entries that stand in a ladder, sorted by a name of SORTS or as it ranks; with `among` only some of them.
 
-    Each has `rank` (who cannot be told apart shares one; None while too little is known), `position` from 1,
-    `owner_name` (None for a house bot or a person), and what SHOWN_COLUMNS names.
+    One query puts all in order, with as few columns as it takes; what is then asked for is one more. Each entry has
+    `rank` (who cannot be told apart shares one; None while too little is known), `position` from 1, `owner_name` (None
+    for a house bot or a person), and what SHOWN_COLUMNS names.
     """
-    return _with_names(_placed(ladder, sort or default_sort(ladder))).order_by("position")
+
+    def __init__(self, ladder: Ladder, sort: str = "", *, among: Q = EVERYBODY) -> None:
+        self._ladder = ladder
+        is_elo = ladder.ranked_by == Ladder.RankedBy.ELO
+        order = (*SORTS[sort or default_sort(ladder)], F("entered_at").asc(), F("pk").asc())
+        standing = ladder.entries.filter(among).exclude(state__in=Entry.GONE).order_by(*order)
+        rows = list(standing.values_list("pk", "rating" if is_elo else "band", "state"))
+        self._ids = [pk for pk, _, _ in rows]
+        self._keys = [key for _, key, _ in rows]
+        self._ranks = _ranks(self._keys, highest_first=is_elo)
+        self.active = sum(state == Entry.State.ACTIVE for _, _, state in rows)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __getitem__(self, index: Any) -> Any:
+        places = range(len(self))[index]
+        return self.at(places) if isinstance(index, slice) else self.at([places])[0]
+
+    def places(self, ids: Collection[int]) -> list[int]:
+        """Return where those of these entries stand that do, from 0."""
+        return [place for place, pk in enumerate(self._ids) if pk in ids]
+
+    def at(self, places: Iterable[int]) -> list[Entry]:
+        """Return the entries at these places, from 0, in order; one query."""
+        found: dict[int, Any] = _with_names(self._ladder.entries.all()).in_bulk([self._ids[place] for place in places])
+        # Whoever was deleted in between is left out.
+        standing = [(place, found[self._ids[place]]) for place in sorted(set(places)) if self._ids[place] in found]
+        for place, entry in standing:
+            entry.position, entry.rank = place + 1, self._ranks.get(self._keys[place])
+        return [entry for _, entry in standing]
 
 
-def standing_page(
-    ladder: Ladder, page: int, *, shown: int = SHOWN, sort: str = "", also: Iterable[int] = (), among: Q = EVERYBODY
-) -> list[Entry]:
-    """Return `shown` entries of `standings` on page `page`, from 1, and besides them those of ids `also`; two queries.
-
-    `sort` is a name of SORTS; "": as the ladder ranks. With `among` only entries for which it holds are counted.
-    """
-    last = page * shown
-    which = Q(position__gt=last - shown, position__lte=last) | Q(pk__in=list(also))
-    # All that stand have to be put in order: that is done with as few columns as it takes.
-    placed = _placed(ladder, sort or default_sort(ladder), among=among).filter(which)
-    places = {pk: (position, rank) for pk, position, rank in placed.values_list("pk", "position", "rank")}
-    entries: list[Any] = list(_with_names(Entry.objects.filter(pk__in=places)))
-    for entry in entries:
-        entry.position, entry.rank = places[entry.pk]
-    return sorted(entries, key=lambda entry: int(entry.position))
-
-
-def _placed(ladder: Ladder, sort: str, *, among: Q = EVERYBODY) -> QuerySet[Any]:
-    """Return the entries that stand in the ladder, each with `rank` and `position`, in no order."""
-    order = (*SORTS[sort], F("entered_at").asc(), F("pk").asc())
-    standing = ladder.entries.filter(among).exclude(state__in=Entry.GONE)
-    return standing.annotate(rank=_rank(ladder), position=Window(RowNumber(), order_by=order))
+def _ranks(keys: Iterable[Any], *, highest_first: bool) -> dict[Any, int]:
+    """Return by key how many have a better one, and one more; None ranks nobody."""
+    found, ahead = {}, 0
+    for key, count in sorted(Counter(key for key in keys if key is not None).items(), reverse=highest_first):
+        found[key] = ahead + 1
+        ahead += count
+    return found
 
 
 def _with_names(entries: QuerySet[Any]) -> QuerySet[Any]:
@@ -77,19 +92,6 @@ def _with_names(entries: QuerySet[Any]) -> QuerySet[Any]:
         entries.select_related("bot", "user").only(*SHOWN_COLUMNS).annotate(owner_name=F("bot__owner__username"))
     )
     return named
-
-
-def _rank(ladder: Ladder) -> Any:
-    """Return what ranks an entry: by its band, None without one, or by its rating."""
-    if ladder.ranked_by == Ladder.RankedBy.ELO:
-        return Window(Rank(), order_by=F("rating").desc())
-    return Case(When(band=None, then=None), default=Window(Rank(), order_by=F("band").asc(nulls_last=True)))
-
-
-def entry_count(which: Q, *, ladder: str = "pk") -> Any:
-    """Return what counts, in a query with a ladder in its column `ladder`, the entries there that `which` names."""
-    entries = Entry.objects.filter(which, ladder=OuterRef(ladder)).order_by().values("ladder")
-    return Coalesce(Subquery(entries.annotate(count=Count("pk")).values("count")), 0)
 
 
 def leaders(ladders: QuerySet[Ladder], count: int = 3) -> dict[int, list[Entry]]:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from ladder import fits
 from ladder.models import Entry, Fit, LadderEvent, RatingChange, Strength, StrengthPoint
-from ladder.standings import standings, version_standings
+from ladder.standings import Standings, version_standings
 from ladder.strength_views import HeadToHead, meetings
 
 MATRIX = 50
@@ -130,7 +130,7 @@ class LadderStrengths:
     def matrix(self: Any, request: Request, slug: str) -> Response:
         """Return each pair's meetings among a part of the standings, both ways."""
         ladder = self.get_object()
-        place = {entry.pk: number for number, entry in enumerate(self.paginate_queryset(standings(ladder)))}
+        place = {entry.pk: number for number, entry in enumerate(self.paginate_queryset(Standings(ladder)))}
         chances = fits.chances(ladder, list(place))
         met = meetings(ladder, Q(entry__in=place, other__in=place))
         rows = [

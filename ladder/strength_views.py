@@ -12,7 +12,7 @@ from django.views.decorators.http import conditional_page, require_safe
 from ladder import fits
 from ladder.charts import rating_points, strength_points
 from ladder.models import Entry, Ladder, Meeting, Strength
-from ladder.standings import SHOWN, average_place, lost, scale_of, standing_page, version_standings
+from ladder.standings import SHOWN, Standings, average_place, lost, scale_of, version_standings
 
 MATRIX = 16
 CHANGES = 50
@@ -47,10 +47,8 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
 def matrix(request: HttpRequest, slug: str) -> HttpResponse:
     """How the entries of one part of the standings fared against each other, and what the fit expects."""
     ladder = get_object_or_404(Ladder, slug=slug)
-    have_played = Q(pairings__gt=0)
-    count = ladder.entries.exclude(state__in=Entry.GONE).filter(have_played).count()
-    page = Paginator(range(count), MATRIX).get_page(request.GET.get("page"))
-    entries = standing_page(ladder, page.number, shown=MATRIX, among=have_played)
+    page = Paginator(Standings(ladder, among=Q(pairings__gt=0)), MATRIX).get_page(request.GET.get("page"))
+    entries: list[Entry] = list(page.object_list)
     ids = [entry.pk for entry in entries]
     met = meetings(ladder, Q(entry__in=ids, other__in=ids))
     chances = fits.chances(ladder, ids)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Case, Count, F, Q, QuerySet, When
+from django.db.models import Case, Count, F, Q, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import conditional_page, require_safe
@@ -18,7 +18,7 @@ from ladder.judging import may_run
 from ladder.models import Entry, Ladder
 from ladder.own_entries import why_no_rounds, why_too_few
 from ladder.standing_rows import own_elsewhere, standing_rows
-from ladder.standings import SHOWN, SORTS, default_sort, entry_count, leaders, standing_page
+from ladder.standings import SHOWN, SORTS, Standings, default_sort, leaders
 from ladder.table_context import table_context
 from ladder.updates import is_update
 
@@ -62,12 +62,15 @@ def ladder_list(request: HttpRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     """Standings, the next round, what is being played and what has been; the reader's own bots."""
-    found: Any = get_object_or_404(_counted(), slug=slug)
+    ladders = Ladder.objects.annotate(slug_before=F("previous__slug"), slug_after=F("following__slug"))
+    found: Any = get_object_or_404(ladders, slug=slug)
     own = own_part(found, request.user)
-    page = Paginator(range(found.standing_count), SHOWN).get_page(request.GET.get("page"))
     asked = request.GET.get("sort", "")
     sort = asked if asked in SORTS else default_sort(found)
-    entries = standing_page(found, page.number, sort=sort, also=[one.entry.pk for one in own.get("own_entries", ())])
+    standing = Standings(found, sort)
+    page = Paginator(range(len(standing)), SHOWN).get_page(request.GET.get("page"))
+    own_places = standing.places([one.entry.pk for one in own.get("own_entries", ())])
+    entries = standing.at([*page.object_list, *own_places])
     rows = standing_rows(found, entries, request.user, sort=sort)
     context = {
         "ladder": found,
@@ -78,26 +81,12 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": rows,
         "has_anchor": any(row.half_width == 0 for row in rows),
         "own_elsewhere": own_elsewhere(entries, page.number, request.user),
-        "why_waiting": _why_waiting(found, found.active_count),
+        "why_waiting": _why_waiting(found, standing.active),
     } | _matches(found)
     if is_update(request):
         return render(request, "ladder/_ladder.html", context)
     context |= {"rules": plain_rules(found.rules, found.seats), "can_run": may_run(request.user, found)} | own
     return render(request, "ladder/ladder.html", context)
-
-
-def _counted() -> QuerySet[Ladder]:
-    """Return the ladders with what their own page says of them.
-
-    Each has `standing_count`, entries that stand in it, `active_count`, entries that may play, and the slugs of the
-    seasons before and after, `slug_before` and `slug_after`.
-    """
-    return Ladder.objects.annotate(
-        standing_count=entry_count(~Q(state__in=Entry.GONE)),
-        active_count=entry_count(Q(state=Entry.State.ACTIVE)),
-        slug_before=F("previous__slug"),
-        slug_after=F("following__slug"),
-    )
 
 
 def _on_show() -> Match | None:
