@@ -25,11 +25,9 @@ from ladder.entry_views import note_where
 from ladder.history import pairing_of
 from ladder.models import Entry, Ladder, Pairing, Round
 from ladder.own_entries import own_entries
-from ladder.schedule import coming_rounds
+from ladder.schedule import COMING, coming_rounds
 from ladder.standings import SORTS, Standings
 from ladder.strength_api import ByPlace, EntryStrengths, LadderStrengths
-
-COMING = 12
 
 
 class LadderSerializer(serializers.ModelSerializer[Ladder]):

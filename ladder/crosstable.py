@@ -14,11 +14,13 @@ from django.utils.translation import ngettext
 from bots.models import BotVersion
 from games.duplicates import seat_in_set
 from games.models import Match, Seat
-from ladder.history import UNSHOWN, MatchRow, SeatCell, player_url, why_unrated
+from ladder.history import MatchRow, SeatCell, player_url, why_unrated
 from ladder.log import Sat, places
 from ladder.models import Entry, PairedEntry, PairedMatch, Pairing, RatingChange
 
 State = Match.State
+# What of a match is not told here: it is large, or secret.
+UNSHOWN = ("rules", "server_seed", "player_seeds", "faults")
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,6 @@ from games.models import Match, Seat
 from ladder.models import Entry, Ladder, PairedMatch, Pairing, RatingChange
 
 PAGE = 25
-# What no list needs: they are large, or secret.
-UNSHOWN = ("rules", "server_seed", "player_seeds", "faults")
 # What a row is made of. To read and build all of the four tables' hundred columns takes three times as long.
 MATCH = (
     *("code", "kind", "state", "duplicates", "how", "created_at", "finished_at"),

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from ladder.models import Ladder
 
 DAYS = 7
+COMING = 12  # rounds that pages and programs are told of
 
 
 class WeekTime(NamedTuple):

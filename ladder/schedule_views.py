@@ -17,9 +17,7 @@ from bots.switches import pause_note
 from ladder.ical import feed
 from ladder.models import Ladder
 from ladder.registration import why_shut
-from ladder.schedule import coming_rounds, parse_times, parse_zone
-
-SHOWN = 12
+from ladder.schedule import COMING, coming_rounds, parse_times, parse_zone
 
 
 @require_safe
@@ -33,7 +31,7 @@ def schedule(request: HttpRequest, slug: str) -> HttpResponse:
         "ladder": found,
         "how_often": _how_often(found),
         "has_own_clock": has_own_clock,
-        "rounds": [_row(moment, zone if has_own_clock else None) for moment in coming_rounds(found, SHOWN, now=now)],
+        "rounds": [_row(moment, zone if has_own_clock else None) for moment in coming_rounds(found, COMING, now=now)],
         "dates": [(label, _row(moment)) for label, moment in _dates(found) if moment is not None],
         "why_shut": why_shut(found, now),
         "paused": pause_note("rounds"),

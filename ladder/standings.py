@@ -70,12 +70,12 @@ class Standings(Sequence[Any]):
 
     def at(self, places: Iterable[int]) -> list[Entry]:
         """Return the entries at these places, from 0, in order; one query."""
-        found: dict[int, Any] = _with_names(self._ladder.entries.all()).in_bulk([self._ids[place] for place in places])
+        wanted = {self._ids[place]: place for place in sorted(set(places))}
+        found: dict[int, Any] = _with_names(self._ladder.entries.all()).in_bulk(list(wanted))
+        for pk, entry in found.items():
+            entry.position, entry.rank = wanted[pk] + 1, self._ranks.get(self._keys[wanted[pk]])
         # Whoever was deleted in between is left out.
-        standing = [(place, found[self._ids[place]]) for place in sorted(set(places)) if self._ids[place] in found]
-        for place, entry in standing:
-            entry.position, entry.rank = place + 1, self._ranks.get(self._keys[place])
-        return [entry for _, entry in standing]
+        return [found[pk] for pk in wanted if pk in found]
 
 
 def _ranks(keys: Iterable[Any], *, highest_first: bool) -> dict[Any, int]:
