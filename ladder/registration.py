@@ -355,8 +355,10 @@ def renew(user: Any) -> datetime | None:
     if user.ready_until is not None and user.ready_until > now + READY_FOR - RENEWED_EVERY:
         return user.ready_until  # type: ignore[no-any-return]
     ready = Entry.objects.filter(user=user, ready_until__gt=now, state=Entry.State.ACTIVE, ladder__state=State.RUNNING)
-    until = now + READY_FOR if ready.update(ready_until=now + READY_FOR) else None
-    get_user_model().objects.filter(pk=user.pk).update(ready_until=until)
+    with transaction.atomic():
+        account = _hold_people([user.pk])
+        until = now + READY_FOR if _hold(ready).update(ready_until=now + READY_FOR) else None
+        account.update(ready_until=until)
     return until
 
 
@@ -366,8 +368,23 @@ def seat(user_ids: Iterable[int]) -> None:
     So nobody is paired again and again who has left a page open.
     """
     ids = list(user_ids)
-    Entry.objects.filter(user__in=ids, ready_until__isnull=False).update(ready_until=None)
-    get_user_model().objects.filter(pk__in=ids, ready_until__isnull=False).update(ready_until=None)
+    with transaction.atomic():
+        people = _hold_people(ids)
+        _hold(Entry.objects.filter(user__in=ids, ready_until__isnull=False)).update(ready_until=None)
+        people.filter(ready_until__isnull=False).update(ready_until=None)
+
+
+def _hold_people(ids: Iterable[int]) -> QuerySet[Any]:
+    """Lock accounts in one order, as rounds do, and return them: always before entries of theirs."""
+    people = get_user_model().objects.filter(pk__in=list(ids))
+    list(people.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+    return people
+
+
+def _hold(entries: QuerySet[Entry]) -> QuerySet[Entry]:
+    """Lock entries in one order and return them. They may be of several ladders, in each of which others are rated."""
+    held = entries.select_for_update(of=("self",), no_key=True).order_by("pk").only("pk")
+    return Entry.objects.filter(pk__in=[entry.pk for entry in held])
 
 
 def _check_person(user: Any, entry: Entry) -> None:

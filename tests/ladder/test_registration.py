@@ -1,11 +1,13 @@
 """Entering a bot or oneself, pausing, leaving, being ready: what works, and every refusal."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from allauth.account.models import EmailAddress
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
+from django.db import connection, transaction
 from django.utils import timezone
 
 from bots.models import Bot, BotVersion
@@ -28,6 +30,7 @@ from ladder.registration import (
 from ladder.seasons import create_next
 from ladder.seed import seed_ladders
 from tests.ladder.rows import CLASSIC, make_bot, make_ladder, make_user
+from tests.live import until
 
 pytestmark = pytest.mark.django_db
 
@@ -282,6 +285,47 @@ def test_person_is_ready_no_more(owner, entry, ending: str) -> None:
     assert renew(owner) is None
     owner.refresh_from_db()
     assert not owner.is_ready
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("deed", ["seat", "renew"])
+def test_entries_of_several_ladders_are_locked_as_ratings_lock_them(deed: str) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("one writer at a time, whatever it writes")
+    first, second = make_user(), make_user()
+    # Of every order in which the table can be read, by place, by owner, none is by key.
+    owners = [second, first] if deed == "seat" else [first, first]
+    until_then = timezone.now() + timedelta(minutes=2)
+    entries = [
+        Entry.objects.create(ladder=make_ladder(entrants="people"), user=one, rating=1500, ready_until=until_then)
+        for one in owners
+    ]
+    Entry.objects.filter(pk=entries[0].pk).update(ready_until=until_then + timedelta(seconds=1))
+
+    def meanwhile() -> None:
+        try:
+            seat([first.pk, second.pk]) if deed == "seat" else renew(first)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            in_order = Entry.objects.order_by("pk")
+            in_order.select_for_update(no_key=True).get(pk=entries[0].pk)
+            other = pool.submit(meanwhile)
+            until(lambda: waits_for_a_lock() or other.done(), what="somebody waits for the first entry")
+            # Had he locked the second before, each would wait for the other.
+            in_order.select_for_update(no_key=True, nowait=True).get(pk=entries[1].pk)
+        other.result(30)
+    is_ready = [entry.is_ready for entry in Entry.objects.all()]
+    assert is_ready == ([False, False] if deed == "seat" else [True, True])
+
+
+def waits_for_a_lock() -> bool:
+    """Tell whether somebody waits for a lock in this database."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+        return cursor.fetchone() is not None
 
 
 def test_being_ready_is_refused_with_a_reason(owner, entry) -> None:
