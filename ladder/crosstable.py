@@ -3,7 +3,7 @@
 Before a match has finished nothing is told of it but who sits where; a set's matches finish together.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db.models import Prefetch, QuerySet
@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from bots.models import BotVersion
 from games.duplicates import seat_in_set
 from games.models import Match, Seat
-from ladder.history import MatchRow, SeatCell, player_url, why_unrated
+from ladder.history import PAGE, MatchRow, Page, SeatCell, key_page, player_url, why_unrated
 from ladder.log import Sat, places
 from ladder.models import Entry, PairedEntry, PairedMatch, Pairing, RatingChange
 
@@ -196,3 +196,15 @@ def pairing_row(shown: Crosstable) -> MatchRow:
         when=shown.pairing.rated_at or shown.pairing.round.started_at,
         note=shown.progress() if shown.is_set and is_going_on else shown.why_unrated,
     )
+
+
+def met_page(one: Entry, other: Entry, query: Mapping[str, str], *, kept: Mapping[str, str], size: int = PAGE) -> Page:
+    """Return a page of the rated pairings in which two entries met, last first, as `key_page` does; six queries.
+
+    `before` and `after` are numbers of the ledger. The history that is gone through is the shorter one's.
+    """
+    fewer, more = sorted((one, other), key=lambda entry: entry.pairings)
+    rows = RatingChange.objects.filter(entry=fewer, pairing__changes__entry=more).values_list("number", "pairing_id")
+    page, newer_url, older_url = key_page(rows, "number", query, size=size, kept=kept, key=lambda row: row[0])
+    found = with_matches(Pairing.objects.filter(pk__in=[pk for _, pk in page])).order_by("-number")
+    return Page([pairing_row(crosstable(pairing)) for pairing in found], newer_url, older_url)

@@ -324,7 +324,7 @@ def events(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def decide(request: HttpRequest, slug: str, flag: int) -> HttpResponse:
-    """Take down what a person decided of something that looked odd."""
+    """Write down what a person decided of something that looked odd, and list it no more."""
     ladder = _own_ladder(request, slug)
     found = get_object_or_404(_flags(ladder), pk=flag)
     form = DecisionForm(request.POST, instance=found)
@@ -340,5 +340,5 @@ def decide(request: HttpRequest, slug: str, flag: int) -> HttpResponse:
         # Everybody reads the history, and nobody is to be named for what only looked odd.
         subject = str(found.get_kind_display())[:120]
         LadderEvent.objects.create(ladder=ladder, by=by, what="decided", subject=subject)
-    messages.success(request, _("Taken down."))
+    messages.success(request, _("Your decision is kept. The two are listed again only on twice as much evidence."))
     return redirect("ladder_manage", ladder.slug)

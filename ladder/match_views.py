@@ -1,6 +1,6 @@
 """Pages of matches: the list, and one match at any moment of its life."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,6 +14,7 @@ from games.debrief import Debrief, debrief
 from games.dispatch import place_in_queue
 from games.models import Match, Seat, SeatLog
 from games.plain_rules import plain_rules
+from ladder.crosstable import met_page
 from ladder.history import (
     Listing,
     badge_of,
@@ -27,26 +28,43 @@ from ladder.history import (
     why_unrated,
 )
 from ladder.judging import may_judge
-from ladder.models import Ladder, Pairing, RatingChange
+from ladder.models import Entry, Ladder, Pairing, RatingChange
 from ladder.table_context import replay_context, table_context
 from ladder.updates import is_update
 
 State = Match.State
+PAIR = ("entry", "with")
 
 
 @require_safe
 @conditional_page
 def match_list(request: HttpRequest) -> HttpResponse:
-    """Matches, newest first; `ladder` and `bot` in the address narrow them down."""
+    """Matches, newest first; `ladder` and `bot` in the address narrow them down.
+
+    `entry` and `with`, two entries of the ladder, ask for the rated pairings in which these met.
+    """
     ladders = list(Ladder.objects.order_by("pk"))
-    kept = {name: request.GET[name] for name in ("ladder", "bot") if request.GET.get(name)}
+    kept = {name: request.GET[name] for name in ("ladder", "bot", *PAIR) if request.GET.get(name)}
     ladder = next((one for one in ladders if one.slug == kept.get("ladder")), None)
     bot = Bot.objects.filter(slug=kept["bot"]).first() if "bot" in kept else None
     if ("ladder" in kept and ladder is None) or ("bot" in kept and bot is None):
         raise Http404("expected the slug of a ladder and of a bot")
-    listing = Listing(viewer=request.user, ladder=ladder, bot=bot, kept=kept)
-    context = {"ladders": ladders, "ladder": ladder, "bot": bot, "matches": listing.page(request.GET)}
+    pair = _pair(ladder, kept) if kept.keys() & PAIR else None
+    if pair:
+        matches = met_page(*pair, request.GET, kept=kept)
+    else:
+        matches = Listing(viewer=request.user, ladder=ladder, bot=bot, kept=kept).page(request.GET)
+    context = {"ladders": ladders, "ladder": ladder, "bot": bot, "pair": pair, "matches": matches}
     return render(request, "ladder/match_list.html", context)
+
+
+def _pair(ladder: Ladder | None, kept: Mapping[str, str]) -> tuple[Entry, Entry]:
+    """Return the two entries that the address names, in its order. Http404 if there are not two of one ladder."""
+    keys = [int(text) for text in map(kept.get, PAIR) if text and text.isascii() and text.isdigit() and len(text) < 19]
+    found = ladder.entries.select_related("bot", "user").in_bulk(keys) if ladder and "bot" not in kept else {}
+    if len(found) != len(PAIR):
+        raise Http404("expected a ladder and two entries of it, and no bot")
+    return found[keys[0]], found[keys[1]]
 
 
 @require_safe

@@ -84,7 +84,11 @@ def every_address(ada: Any, ladder: Ladder) -> list[str]:
             "object_id": [ladder.pk, finished.pk],
             "app_label": ["games", "ladder"],
         }
-    ) + [f"/matches/?ladder={ladder.slug}&bot={mine.bot.slug}", f"/bots/{mine.bot.slug}/versions/compare/?old=1&new=1"]
+    ) + [
+        f"/matches/?ladder={ladder.slug}&bot={mine.bot.slug}",
+        f"/matches/?ladder={ladder.slug}&entry={mine.pk}&with={entries[1].pk}",
+        f"/bots/{mine.bot.slug}/versions/compare/?old=1&new=1",
+    ]
 
 
 def count_all(clients: dict[str, Client], every_address: list[str]) -> dict[str, tuple[int, int]]:

@@ -1,11 +1,14 @@
 """What looks odd: found, not found by chance, written down, decided once; and nobody is punished."""
 
+import html
 import random
+import re
 from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 from django.utils import timezone
 
 from ladder import fairplay, tasks
@@ -13,7 +16,7 @@ from ladder.fairplay import forget_addresses, note_address, review, sentence
 from ladder.models import Entry, EntryAddress, Flag, Ladder, Meeting, Pairing, RatingChange
 from ladder.oddities import LEVEL, Row, Sums, oddities, tally
 from tests.bench.bench_fairplay import CHEATS, flags
-from tests.ladder.rows import make_entries, make_ladder, make_user
+from tests.ladder.rows import make_entries, make_ladder, make_user, play
 
 
 def test_honest_ladders_do_not_look_odd() -> None:
@@ -153,6 +156,24 @@ def test_decided_flag_stays_decided_until_the_evidence_has_doubled(rivals) -> No
     [reopened] = look(rivals)
     assert reopened.pk == flag.pk and reopened.evidence["decided"] == "they are sisters"
     assert (reopened.is_open, reopened.decided_by, reopened.decision) == (True, None, "")
+
+
+def test_flag_leads_to_the_results_that_it_is_about_and_is_closed_by_a_decision(by_ada: Client, ada) -> None:
+    ladder = make_ladder(owner=ada)
+    entries = make_entries(ladder, 3)
+    made = {"evidence": {"meetings": 1, "addresses": 1}, "seen_at": timezone.now()}
+    Flag.objects.create(ladder=ladder, kind="address", entry=entries[0], other=entries[2], **made)
+    pairing = play(ladder, [entries[2], entries[0]], [1, 2])
+    play(ladder, [entries[2], entries[1]], [1, 2])
+    page = by_ada.get(f"/ladders/{ladder.slug}/manage/").content.decode()
+    [link] = re.findall(r'href="(/matches/[^"]*)"', page[page.index('id="flags"') :])
+    shown = Client().get(html.unescape(link))
+    assert [row.id for row in shown.context["matches"].rows] == [f"pairing-{pairing.pk}"]
+    assert link in Client().get(f"/ladders/{ladder.slug}/entries/{entries[0].pk}/").content.decode()
+    assert f"Rated results of {entries[0].name} and {entries[2].name}" in shown.content.decode()
+    assert ">Close with this decision</button>" in page
+    said = by_ada.post(f"/ladders/{ladder.slug}/flags/{Flag.objects.get().pk}/", {"decision": "sisters"}, follow=True)
+    assert "Your decision is kept." in said.content.decode() and link not in said.content.decode()
 
 
 def test_new_entries_are_not_looked_at(rivals) -> None:

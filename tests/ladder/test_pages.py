@@ -406,9 +406,45 @@ def test_match_list_of_a_bot_holds_its_matches_alone(client: Client) -> None:
     assert {row.id for row in page.context["matches"].rows} == mine
 
 
+def test_match_list_of_two_entries_holds_what_was_rated_of_both(client: Client) -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 3)
+    # Of three in turn each two meet in every third.
+    make_history(ladder, entries, 90)
+    make_pairing(ladder, entries[:2])
+    first, second = (entry.pk for entry in entries[:2])
+    rated = list(Pairing.objects.filter(state="rated").order_by("-number"))
+    mine = [f"pairing-{pairing.pk}" for pairing in rated[2::3]]
+    query = {"ladder": ladder.slug, "entry": second, "with": first}
+    newest = client.get("/matches/", query)
+    assert [row.id for row in newest.context["matches"].rows] == mine[:25]
+    oldest = client.get("/matches/" + newest.context["matches"].older_url)
+    assert [row.id for row in oldest.context["matches"].rows] == mine[25:]
+    back = client.get("/matches/" + oldest.context["matches"].newer_url)
+    assert [row.id for row in back.context["matches"].rows] == mine[:25]
+
+
 @pytest.mark.parametrize("query", ["ladder=nowhere", "bot=nobody"])
 def test_match_list_refuses_a_filter_that_names_nothing(client: Client, query: str) -> None:
     text(client, f"/matches/?{query}", 404)
+
+
+def test_match_list_refuses_what_are_not_two_entries_of_one_ladder(client: Client) -> None:
+    ladder, other = make_ladder(), make_ladder()
+    (one, two), (stranger,) = make_entries(ladder, 2), make_entries(other, 1)
+    here = f"ladder={ladder.slug}"
+    text(client, f"/matches/?{here}&entry={one.pk}&with={two.pk}")
+    for query in (
+        f"{here}&entry={one.pk}",
+        f"{here}&with={two.pk}",
+        f"{here}&entry={one.pk}&with={one.pk}",
+        f"{here}&entry={one.pk}&with={stranger.pk}",
+        f"{here}&entry={one.pk}&with=x",
+        f"{here}&entry={one.pk}&with={'9' * 19}",
+        f"{here}&entry={one.pk}&with={two.pk}&bot={one.bot.slug}",
+        f"entry={one.pk}&with={two.pk}",
+    ):
+        text(client, f"/matches/?{query}", 404)
 
 
 @pytest.mark.parametrize("query", ["before=x", "after=-1", "before=9999999999999999999999", "before=²", "before="])
