@@ -1,14 +1,18 @@
 """A judged ladder: previewed, replayed, on record; and what is refused."""
 
+import re
+from functools import partial
 from io import StringIO
 
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.core.management import CommandError, call_command
+from tqdm import tqdm
 
 from games.models import Match
-from ladder import judging
+from ladder import judging, log
 from ladder.judging import ChangeCap, ChangeK, Disqualify, NotJudged, Reinstate, VoidMatch
+from ladder.management.commands import judge
 from ladder.models import Entry, Ladder, LadderEvent, Meeting, Pairing, RatingChange
 from ladder.ratings import rate
 from ladder.replay import rerate
@@ -247,6 +251,27 @@ def test_judge_command_previews_and_then_applies() -> None:
     ladder.refresh_from_db()
     assert (ladder.k_new, ladder.k_settled, ladder.settled_after, ladder.daily_cap) == (30, 15, 5, None)
     assert rerate(ladder, check=True).first == []
+
+
+class Terminal(StringIO):
+    """What a command shows to somebody who sits there."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("does", [[], ["--apply", "--reason", WHY]], ids=["preview", "apply"])
+def test_judge_command_shows_on_a_terminal_how_far_it_is(monkeypatch: pytest.MonkeyPatch, does: list[str]) -> None:
+    ladder, _entries, _pairings = story()
+    monkeypatch.setattr(log, "PIECE", 2)
+    # It would not draw anew within a tenth of a second.
+    monkeypatch.setattr(judge, "tqdm", partial(tqdm, mininterval=0, miniters=1))
+    shown, piped = Terminal(), StringIO()
+    for stderr in (piped, shown):
+        monkeypatch.setattr("sys.stderr", stderr)
+        call_command("judge", ladder.slug, "k", "30", str(15 + (stderr is shown)), *does, stdout=StringIO())
+    drawn = dict.fromkeys(re.findall(r"\d/\d", shown.getvalue()))
+    assert list(drawn) == ["0/5", "2/5", "4/5", "5/5"] and piped.getvalue() == ""
 
 
 @pytest.mark.parametrize(

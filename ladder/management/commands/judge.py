@@ -1,10 +1,14 @@
 """`manage.py judge LADDER DEED …`: show what judging a ladder would change, or do it."""
 
+from __future__ import annotations
+
 from argparse import ArgumentParser
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
+from tqdm import tqdm
 
 from games.models import Match
 from ladder.judging import (
@@ -55,12 +59,24 @@ class Command(BaseCommand):
         found = find_ladder(ladder)
         try:
             deed = _deed(found, options)
-            verdict = apply(found, deed, None, reason) if options["apply"] else preview(found, deed)
+            with _bar(found.rated) as bar:
+                tell = partial(_advance, bar)
+                does = options["apply"]
+                verdict = apply(found, deed, None, reason, tell=tell) if does else preview(found, deed, tell=tell)
         except NotJudged as refused:
             raise CommandError(str(refused), returncode=1) from None
         for line in _table(verdict):
             self.stdout.write(line)
         self.stdout.write("Done." if options["apply"] else "Nothing was changed; --apply --reason … does it.")
+
+
+def _advance(bar: tqdm[NoReturn], replayed: int) -> None:
+    bar.update(replayed - bar.n)
+
+
+def _bar(pairings: int) -> tqdm[NoReturn]:
+    """Return a progress bar over the pairings of a log, on standard error and only if that is a terminal."""
+    return tqdm(total=pairings, unit=" pairings", desc="replaying", disable=None, leave=False)
 
 
 def _add_common(parser: ArgumentParser) -> None:
