@@ -10,9 +10,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from ladder import ratings, seasons
+from ladder import judgements, ratings, seasons
 from ladder.forms import PLAYED_UNDER, REPLAYED_WITH, SETTINGS, LadderForm, columns_to_write
-from ladder.models import Entry, Fit, Flag, Ladder, LadderEvent, Pairing, RatingChange, Round
+from ladder.models import Entry, Fit, Flag, Judgement, Ladder, LadderEvent, Pairing, RatingChange, Round
 from ladder.scheduling import NotHeld, try_round
 from ladder.seasons import NotMoved
 
@@ -186,6 +186,18 @@ class LadderEventAdmin(ReadOnlyAdmin[LadderEvent]):
     list_display = ("at", "ladder", "what", "subject", "by", "reason")
     list_filter = ("ladder", "what")
     list_select_related = ("ladder", "by")
+
+
+@admin.register(Judgement)
+class JudgementAdmin(ReadOnlyAdmin[Judgement]):
+    list_display = ("made_at", "ladder", "deed_name", "subject", "is_preview", "state", "by", "reason")
+    list_filter = ("ladder", "state", "is_preview")
+    list_select_related = ("ladder", "by")
+
+    @admin.display(description=gettext_lazy("deed"))
+    def deed_name(self, judgement: Judgement) -> str:
+        """Say what is asked for, by the name that it has for organisers."""
+        return judgements.title(judgement.deed.get("deed", ""))
 
 
 @admin.register(Flag)

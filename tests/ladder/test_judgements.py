@@ -278,3 +278,20 @@ def test_a_packed_deed_on_what_is_not_there_is_refused_with_a_sentence(played: A
     for packed in ({"deed": "void", "match": "nothing"}, {"deed": "disqualify", "entry": 0}):
         with pytest.raises(NotJudged, match=ladder.name):
             unpack(ladder, packed)
+
+
+def test_operators_see_what_is_asked_of_a_ladder_and_change_nothing_of_it(ada: User, played: Any) -> None:
+    ladder, entries, _pairings = played
+    judgement = asked(ladder, Disqualify(entries[2]), ada, WHY)
+    assert judgements.run(judgement.pk)
+    operator = Client()
+    operator.force_login(User.objects.create_superuser("root1", "root1@example.org", "correct horse battery"))
+    listed = operator.get("/admin/ladder/judgement/").content.decode()
+    assert "Disqualify an entry" in listed and entries[2].name in listed and WHY in listed
+    address = f"/admin/ladder/judgement/{judgement.pk}"
+    assert entries[1].name in operator.get(f"{address}/change/").content.decode()
+    assert operator.post(f"{address}/change/", {"state": "waiting"}).status_code == 403
+    assert operator.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
+    assert operator.get("/admin/ladder/judgement/add/").status_code == 403
+    judgement.refresh_from_db()
+    assert judgement.state == Judgement.State.DONE
