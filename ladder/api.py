@@ -85,7 +85,8 @@ class StandingSerializer(EntrySerializer):
     rank = serializers.IntegerField(
         read_only=True,
         allow_null=True,
-        help_text="From 1; who cannot be told apart shares one. Null while too little is known.",
+        help_text="From 1; who cannot be told apart shares one. Null while too little is known; of a closed ladder the "
+        "final rank.",
     )
     recent_change = serializers.FloatField(
         read_only=True, allow_null=True, help_text="Of the rating, over the last ten rated pairings."

@@ -200,7 +200,7 @@ def final_ranks(ladder: Ladder) -> list[Entry]:
 
     Those of which too little is known to be ranked come after all others, in the order of the standings.
     """
-    entries = Standings(ladder)[:]
+    entries = Standings(ladder, anew=True)[:]
     ranked = [entry for entry in entries if entry.rank is not None]
     for entry in ranked:
         entry.final_rank = entry.rank

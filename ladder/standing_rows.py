@@ -49,6 +49,7 @@ def standing_rows(ladder: Ladder, entries: Sequence[Entry], user: Any, *, sort: 
     against = _whom_to_compare(entries, user)
     chances = fits.chances_against(ladder, against, entries) if against else {}
     low, high = map(round, scale_of(entries))
+    by_fit = ladder.ranked_by == Ladder.RankedBy.FIT
     rows = []
     for before, entry in zip([None, *entries], entries, strict=False):
         place = average_place(entry)
@@ -62,8 +63,8 @@ def standing_rows(ladder: Ladder, entries: Sequence[Entry], user: Any, *, sort: 
                 is_bot=entry.bot is not None,
                 is_paused=entry.state == Entry.State.PAUSED,
                 rank=entry.rank,  # type: ignore[attr-defined]
-                starts_band=sort == "strength" and before is not None and _are_apart(before, entry),
-                by_fit=ladder.ranked_by == Ladder.RankedBy.FIT,
+                starts_band=by_fit and sort == "strength" and before is not None and _are_apart(before, entry),
+                by_fit=by_fit,
                 strength=_rounded(entry.strength),
                 low=_rounded(entry.low),
                 high=_rounded(entry.high),
@@ -98,9 +99,12 @@ def _whom_to_compare(entries: Iterable[Entry], user: Any) -> Entry | None:
     return next(iter(own or known), None)
 
 
-def _are_apart(one: Entry, other: Entry) -> bool:
-    """Tell whether two entries are in different rank bands; who has none is apart from nobody."""
-    return None not in (one.band, other.band) and one.band != other.band
+def _are_apart(one: Any, other: Any) -> bool:
+    """Tell whether two entries of a ladder that ranks by bands are in different ones; who is in none is so from nobody.
+
+    By their ranks, which a closed ladder keeps.
+    """
+    return None not in (one.band, other.band) and one.rank != other.rank
 
 
 def _in_thousandths(share: float | None) -> float | None:

@@ -1,7 +1,8 @@
 """Who stands where in a ladder. Reads the entries' own figures; adds up no history.
 
 A ladder ranks by the fitted strength, where entries that cannot be told apart share a rank and those of which too
-little is known have none yet, or by the Elo rating.
+little is known have none yet, or by the Elo rating. One that is closed stands as it was closed, whatever is made of its
+figures later: by the final ranks, in which everybody has one.
 """
 
 from collections import Counter, defaultdict
@@ -23,6 +24,7 @@ SHOWN_COLUMNS = (
     *("bot__name", "bot__slug", "bot__owner", "user__username"),
 )
 NAME = Lower(Coalesce("bot__name", "user__username"))
+FINAL = F("final_rank").asc(nulls_last=True)
 EVERYBODY = Q()
 # What does not tell two apart is followed by what does, so that every page holds the same at every look.
 SORTS: dict[str, tuple[Any, ...]] = {
@@ -43,19 +45,27 @@ class Standings(Sequence[Any]):
 
     One query puts all in order, with as few columns as it takes; what is then asked for is one more. Each entry has
     `rank` (who cannot be told apart shares one; None while too little is known), `position` from 1, `owner_name` (None
-    for a house bot or a person), and what SHOWN_COLUMNS names.
+    for a house bot or a person), and what SHOWN_COLUMNS names. With `anew` those of a closed ladder are of its figures.
     """
 
-    def __init__(self, ladder: Ladder, sort: str = "", *, among: Q = EVERYBODY) -> None:
+    def __init__(self, ladder: Ladder, sort: str = "", *, among: Q = EVERYBODY, anew: bool = False) -> None:
         self._ladder = ladder
         is_elo = ladder.ranked_by == Ladder.RankedBy.ELO
-        order = (*SORTS[sort or default_sort(ladder)], F("entered_at").asc(), F("pk").asc())
+        is_closed = ladder.state == Ladder.State.CLOSED and not anew
+        sort = sort or default_sort(ladder)
+        order = [*SORTS[sort], F("entered_at").asc(), F("pk").asc()]
+        if is_closed and sort == default_sort(ladder):
+            order.insert(0, FINAL)
         standing = ladder.entries.filter(among).exclude(state__in=Entry.GONE).order_by(*order)
-        rows = list(standing.values_list("pk", "rating" if is_elo else "band", "state"))
-        self._ids = [pk for pk, _, _ in rows]
-        self._keys = [key for _, key, _ in rows]
-        self._ranks = _ranks(self._keys, highest_first=is_elo)
-        self.active = sum(state == Entry.State.ACTIVE for _, _, state in rows)
+        columns = ("pk", "state", "rating" if is_elo else "band", *(["final_rank"] if is_closed else []))
+        rows = list(standing.values_list(*columns))
+        self._ids = [row[0] for row in rows]
+        # Those that were closed before final ranks were kept have none.
+        is_final = is_closed and any(row[-1] is not None for row in rows)
+        self._keys = [row[-1 if is_final else 2] for row in rows]
+        known = {key: key for key in self._keys if key is not None}
+        self._ranks = known if is_final else _ranks(self._keys, highest_first=is_elo)
+        self.active = sum(row[1] == Entry.State.ACTIVE for row in rows)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -105,10 +115,11 @@ def leaders(ladders: QuerySet[Ladder], count: int = 3) -> dict[int, list[Entry]]
         default=Coalesce("strength", Value(LOWEST)),
         output_field=FloatField(),
     )
-    order = (figure.desc(), F("rating").desc(), F("entered_at").asc(), F("pk").asc())
+    order = (FINAL, figure.desc(), F("rating").desc(), F("entered_at").asc(), F("pk").asc())
     ranked = entries.annotate(place=Window(RowNumber(), partition_by=F("ladder"), order_by=order))
     found: dict[int, list[Entry]] = defaultdict(list)
     for entry in ranked.filter(place__lte=count).select_related("bot", "user", "ladder").order_by("ladder", "place"):
+        entry.place = entry.final_rank or entry.place
         found[entry.ladder_id].append(entry)
     return found
 

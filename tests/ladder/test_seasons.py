@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from bots.models import BotVersion
@@ -231,6 +232,42 @@ def test_entries_of_which_too_little_is_known_stand_behind_those_that_are_ranked
     tick()
     ranks = dict(ladder.entries.values_list("pk", "final_rank"))
     assert ranks == {first.pk: 1, second.pk: 2, unknown.pk: 3}
+
+
+@pytest.mark.parametrize("ranked_by", ["fit", "elo"])
+def test_closed_ladder_shows_its_final_ranks_everywhere_whatever_comes_after(ranked_by: str) -> None:
+    ladder = make_season("running", ends_at=AGO, ranked_by=ranked_by)
+    best, two, also_two, unknown = make_entries(ladder, 4)
+    ends = ((best, 1700.0, 1), (two, 1600.0, 2), (also_two, 1600.0, 2), (unknown, 1500.0, None))
+    for entry, figure, band in ends:
+        figures = {"rating": figure, "strength": figure, "band": band, "is_provisional": band is None, "pairings": 9}
+        Entry.objects.filter(pk=entry.pk).update(**figures)
+    tick()
+    # Another fit and a replay may give other figures, and an operator may take somebody out.
+    Entry.objects.filter(pk=best.pk).update(rating=1400.0, strength=1400.0, band=4)
+    Entry.objects.filter(pk=also_two.pk).update(rating=1900.0, strength=1900.0, band=1)
+    Entry.objects.filter(pk=unknown.pk).update(rating=1950.0, strength=1950.0, band=1)
+    Entry.objects.filter(pk=two.pk).update(state="withdrawn")
+    final = {best.name: 1, also_two.name: 2, unknown.name: 4}
+    page = Client().get(f"/ladders/{ladder.slug}/")
+    assert {row.name: row.rank for row in page.context["rows"]} == final
+    assert [row.name for row in page.context["rows"]] == list(final)
+    standings = Client().get(f"/api/v1/ladders/{ladder.slug}/standings/").json()["results"]
+    assert [(row["name"], row["rank"], row["final_rank"]) for row in standings] == [
+        (*one, one[1]) for one in final.items()
+    ]
+    # They are alike in that, and then come by what they are rated now.
+    sorted_rows = Client().get(f"/ladders/{ladder.slug}/?sort=pairings").context["rows"]
+    assert [(row.name, row.rank) for row in sorted_rows] == [(unknown.name, 4), (also_two.name, 2), (best.name, 1)]
+    [card] = Client().get("/ladders/").context["ladders"]
+    assert [(one.name, one.place) for one in card["leaders"]] == [(best.name, 1), (also_two.name, 2)]
+
+
+def test_ladder_that_was_closed_before_final_ranks_were_kept_is_ranked_by_its_figures() -> None:
+    ladder = make_season("closed", ranked_by="elo")
+    lower, higher = (make_entries(ladder, 1, rating=rating)[0] for rating in (1500.0, 1600.0))
+    rows = Client().get(f"/ladders/{ladder.slug}/").context["rows"]
+    assert [(row.name, row.rank) for row in rows] == [(higher.name, 1), (lower.name, 2)]
 
 
 @pytest.mark.parametrize("step", ["_all_rated", "final_ranks", "create_next", "_carry_over"])
