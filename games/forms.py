@@ -1,13 +1,12 @@
 """Forms of the games room."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 from django.core import validators
 from django.core.exceptions import ValidationError
-from django.forms.fields import InvalidJSONInput
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -21,46 +20,6 @@ from games.engine.shuffle import PLAYER_SEED_MAX
 from games.outcome import MOVE_CHARS, NUMBER_MAX
 
 AS_PRESET = _("as the preset says")
-
-
-class RulesField(forms.JSONField):
-    """A preset and overrides as an object, `{"preset": "classic", "target": 100}`; every option when it is cleaned."""
-
-    default_error_messages = {"invalid": _("This is not JSON. Expected something like %(example)s.")}
-    EXAMPLE = '{"preset": "classic", "target": 100}'
-
-    def __init__(self, **kwargs: Any) -> None:
-        options = "; ".join(f"{name}: {rulebook.allowed(name)}" for name in rulebook.OPTIONS)
-        text = _("A preset and the options that override it, as in %(example)s. Presets: %(presets)s. %(options)s.")
-        about = {"example": self.EXAMPLE, "presets": ", ".join(PRESETS), "options": options}
-        super().__init__(**{"help_text": text % about, **kwargs})
-
-    def to_python(self, value: Any) -> Any:
-        try:
-            doc = super().to_python(value)
-        except (ValueError, RecursionError) as error:
-            # Numbers of thousands of digits and nesting of thousands of brackets are no JSONDecodeError.
-            raise ValidationError(
-                self.error_messages["invalid"], code="invalid", params={"example": self.EXAMPLE}
-            ) from error
-        except ValidationError as error:
-            error.params = {"example": self.EXAMPLE}
-            raise
-        if doc in self.empty_values:
-            return None
-        try:
-            return Rules.from_json(doc).to_json()
-        except RulesError as error:
-            raise ValidationError(str(error), code="rules") from error
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        try:
-            found = super().bound_data(data, initial)
-            # JSON can name half a character, which no page can hold: UnicodeEncodeError is a ValueError.
-            json.dumps(found, ensure_ascii=False).encode()
-        except (ValueError, RecursionError):
-            return InvalidJSONInput(data)
-        return found
 
 
 class OptionsForm(forms.Form):
@@ -173,6 +132,57 @@ def _help(name: str) -> SafeString:
     return format_html(
         '{} <a href="{}#rule-{}">{}</a>', f"{taken}.", reverse("rules"), number, _now("Rule %(no)s") % {"no": number}
     )
+
+
+class _PresetForm(OptionsForm):
+    """The same below a heading that says "Rules" already."""
+
+    preset = forms.ChoiceField(label=_("Preset"), choices=rulebook.PRESET_LABELS.items(), initial="classic")
+
+
+class RulesWidget(forms.Widget):
+    """The fields of an OptionsForm, each below the widget's own name, as in `rules-preset`."""
+
+    use_fieldset = True
+
+    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> OptionsForm:
+        return _PresetForm(data, prefix=name)
+
+    def value_omitted_from_data(self, data: Mapping[str, Any], files: Any, name: str) -> bool:
+        return f"{name}-preset" not in data
+
+    def id_for_label(self, id_: str) -> str:
+        return ""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        form = value if isinstance(value, OptionsForm) else _PresetForm(prefix=name, initial=_chosen(value))
+        return render_to_string("games/_rules_fields.html", {"form": form})
+
+
+class RulesField(forms.Field):
+    """Rules as a preset and what overrides it; cleaned, and stored, as the object of every option."""
+
+    widget = RulesWidget
+
+    def clean(self, value: OptionsForm) -> dict[str, Any]:
+        if value.is_valid():
+            rules: Rules = value.cleaned_data["rules"]
+            return rules.to_json()
+        own = value.non_field_errors() or [_now("These rules cannot be played; what is marked above says why.")]
+        raise ValidationError([ValidationError(error, code="rules") for error in own])
+
+    def has_changed(self, initial: Any, data: OptionsForm | None) -> bool:
+        return data is None or not data.is_valid() or data.cleaned_data["rules"] != Rules.from_json(initial or {})
+
+
+def _chosen(rules: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return with what an OptionsForm begins that shows these rules: what the preset says is left empty."""
+    shown = Rules.from_json(rules or {})
+    own = {name: getattr(shown, name) for name in rulebook.OPTIONS}
+    taken = PRESETS[shown.base]
+    return {"preset": shown.base} | {
+        name: rulebook.json_of(value) for name, value in own.items() if value != taken[name]
+    }
 
 
 class TableForm(OptionsForm):

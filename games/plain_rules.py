@@ -31,14 +31,23 @@ def plain_rules(rules: Mapping[str, Any], seats: int) -> list[Line]:
     ]
 
 
+def in_short(rules: Mapping[str, Any]) -> str:
+    """Name the preset, and every option that differs from it, without a full stop; `rules` as for `plain_rules`."""
+    if not (changes := _changes(rules)):
+        return str(rules["preset"])
+    return _("%(preset)s, but: %(changes)s") % {"preset": rules["preset"], "changes": changes}
+
+
 def _preset(rules: Mapping[str, Any]) -> str:
-    """Name the preset, and every option that differs from it."""
+    if not (changes := _changes(rules)):
+        return _("The preset %(preset)s, unchanged.") % {"preset": rules["preset"]}
+    return _("The preset %(preset)s, but: %(changes)s.") % {"preset": rules["preset"], "changes": changes}
+
+
+def _changes(rules: Mapping[str, Any]) -> str:
     usual = Rules.preset(rules["preset"]).to_json()
     changed = [name for name in OPTIONS if rules[name] != usual[name]]
-    changes = [f"{OPTIONS[name].label}: {label_of(name, rules[name])}" for name in changed]
-    if not changes:
-        return _("The preset %(preset)s, unchanged.") % {"preset": rules["preset"]}
-    return _("The preset %(preset)s, but: %(changes)s.") % {"preset": rules["preset"], "changes": "; ".join(changes)}
+    return "; ".join(f"{OPTIONS[name].label}: {label_of(name, rules[name])}" for name in changed)
 
 
 def _line(option: str, rules: Mapping[str, Any]) -> Line:

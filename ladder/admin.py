@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from ladder import judgements, ratings, seasons
-from ladder.forms import PLAYED_UNDER, REPLAYED_WITH, SETTINGS, LadderForm, columns_to_write
+from ladder.forms import PLAYED_UNDER, REPLAYED_WITH, SETTINGS, LadderForm, change_kept, columns_to_write
 from ladder.models import Entry, Fit, Flag, Judgement, Ladder, LadderEvent, Pairing, RatingChange, Round
 from ladder.scheduling import NotHeld, try_round
 from ladder.seasons import NotMoved
@@ -71,9 +71,12 @@ class LadderAdmin(admin.ModelAdmin[Ladder]):
             obj.save(update_fields=columns_to_write(obj, form.changed_data))
             if "initial_rating" in form.changed_data:
                 ratings.move_beginners(obj, was=form.initial["initial_rating"])
-        text = ", ".join(form.changed_data)[:120] if change else ""
+        changed = form.changed_data if change else []
         by: Any = request.user
-        LadderEvent.objects.create(ladder=obj, by=by, what="changed" if change else "created", subject=text)
+        LadderEvent.objects.create(
+            ladder=obj, by=by, what="changed" if change else "created", subject=", ".join(changed)[:120],
+            effect=change_kept(form, changed) if changed else {},
+        )  # fmt: skip
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Ladder | None = None) -> dict[str, Any]:
         return {} if obj else {"slug": ("name",)}

@@ -2,8 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -11,6 +11,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format, localize
 from django.utils.functional import lazy
 from django.utils.text import slugify
 from django.utils.translation import gettext as _now
@@ -18,8 +20,9 @@ from django.utils.translation import gettext_lazy as _
 
 from bots.names import has_unseen, name_key
 from games.forms import RulesField
+from games.plain_rules import in_short
 from ladder.judging import CAP_MAX, CAP_MIN, K_MAX, K_MIN, REASON_MAX, SETTLED_MAX
-from ladder.models import Entry, Flag, Ladder
+from ladder.models import Entry, Flag, Ladder, LadderEvent
 
 # What a history was played under, and what its log is replayed with: once a round was held they stay, but for what
 # `judging` changes by a replay.
@@ -61,6 +64,7 @@ LABELS = {
     "about": _("About it, in a sentence"),
     "entrants": _("Who may enter"),
     "seats": _("Seats at a table"),
+    "rules": _("Rules"),
     "unit": _("What is rated"),
     "ranked_by": _("Ranked by"),
     "entries_per_owner": _("Entries of one owner"),
@@ -87,7 +91,10 @@ LABELS = {
     "daily_cap": _("Most points from one other owner in a day"),
 }
 HELP = {
-    "unit": _("A duplicate set deals the same cards once to every seat; only where bots alone enter."),
+    "unit": _(
+        "A duplicate set deals the same cards once to every seat; only where bots alone enter. It tells most in "
+        "matches of a few hands; over a game to 250 the luck of the cards evens out by itself."
+    ),
     "entries_per_owner": _("Empty: as many as anybody likes."),
     "registration_from": _("Empty: from the start."),
     "registration_until": _("Empty: to the end."),
@@ -115,11 +122,16 @@ def seen_line(text: str) -> str:
     return line
 
 
+def times_in_words(times: Iterable[tuple[int, str]]) -> str:
+    """Return times of the week as they are typed."""
+    return ", ".join(f"{DAYS[day]} {at}" for day, at in times)
+
+
 class TimesField(forms.CharField):
     """Times of the week as text, `Mon 20:00, Sat 15:30`; cleaned to what Ladder.times holds."""
 
     def prepare_value(self, value: Any) -> Any:
-        return ", ".join(f"{DAYS[day]} {at}" for day, at in value) if isinstance(value, list) else value
+        return times_in_words(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> Any:
         found = []
@@ -144,7 +156,7 @@ def _zones() -> list[tuple[str, str]]:
 class LadderForm(forms.ModelForm[Ladder]):
     """A ladder's settings, checked for themselves and together."""
 
-    rules = RulesField(label=_("Rules"), initial={"preset": "classic"})
+    rules = RulesField(label=LABELS["rules"], initial={"preset": "classic"})
     times = TimesField(required=False)
     time_zone = forms.ChoiceField(choices=lazy(_zones, list)(), initial="UTC")
 
@@ -285,6 +297,74 @@ def columns_to_write(ladder: Ladder, changed: Sequence[str]) -> list[str]:
         return list(changed)
     ladder.next_round_at = None
     return [*changed, "next_round_at"]
+
+
+def change_kept(form: LadderForm, names: Sequence[str]) -> dict[str, Any]:
+    """Return what a ladder's history keeps of settings that a valid form changes: what they were and are."""
+    was = {name: _kept(form.initial.get(name)) for name in names}
+    return {"was": was, "is": {name: _kept(getattr(form.instance, name)) for name in names}}
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value if isinstance(value, (bool, int, float, str, list, dict, type(None))) else str(value)
+
+
+def change_in_words(effect: Mapping[str, Any]) -> list[tuple[Any, str, str]]:
+    """Return the settings that an event of a ladder's history changed: each one's name, what it was and is."""
+    if not isinstance(effect.get("is"), dict):
+        return []
+    was, now = effect.get("was", {}), effect["is"]
+    return [(LABELS.get(name, name), _in_words(name, was.get(name)), _in_words(name, now[name])) for name in now]
+
+
+def _in_words(name: str, value: Any) -> str:
+    """Return a setting in words, as it is stored or as a history keeps it."""
+    if value in (None, "", []):
+        return _now("nothing")
+    if isinstance(value, bool):
+        return _now("yes") if value else _now("no")
+    if isinstance(value, dict):
+        return in_short(value)
+    if name in DATES:
+        moment = value if isinstance(value, datetime) else parse_datetime(value)
+        return date_format(moment.astimezone(UTC), "Y-m-d H:i") + " UTC" if moment else str(value)
+    if name == "times":
+        return times_in_words(value)
+    choices = getattr(Ladder._meta.get_field(name), "flatchoices", ()) if name in SETTINGS else ()
+    return str(dict(choices).get(value) or localize(value))
+
+
+class SettingsForm(LadderForm):
+    """The settings of a ladder that is there; what others changed since the page was opened is not written over."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.as_of = self.instance.events.values_list("pk", flat=True).first() or 0
+
+    def clean(self) -> dict[str, Any]:
+        """Say of each setting that differs whether somebody else has changed it meanwhile, and to what."""
+        cleaned = super().clean()
+        # The instance is still as it is stored: it takes what was sent only after this.
+        differ = {name for name in self.changed_data if name not in self.errors}
+        for event in self._changes_since():
+            for name in sorted(differ.intersection(event.effect.get("is", ()))):
+                who = event.by or _now("somebody")
+                text = _now(
+                    "While your page was open %(who)s changed this to: %(value)s – save again if you want it otherwise."
+                )
+                self.add_error(name, text % {"who": who, "value": _in_words(name, getattr(self.instance, name))})
+                differ.discard(name)
+        return cleaned
+
+    def _changes_since(self) -> Iterable[LadderEvent]:
+        """Return what was changed since the page was opened, the latest first; nothing if it does not say when."""
+        seen = str(self.data.get("as_of", ""))
+        if not re.fullmatch(r"[0-9]{1,15}", seen):
+            return ()
+        changed = LadderEvent.What.CHANGED
+        return self.instance.events.filter(pk__gt=int(seen), what=changed).select_related("by")
 
 
 class ReasonForm(forms.Form):

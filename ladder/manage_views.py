@@ -25,7 +25,17 @@ from kombu.exceptions import OperationalError
 from bots.rates import MINUTE_S, may, too_often
 from bots.switches import pause_note
 from ladder import fairplay, fits, judgement_views, judgements, judging, ratings, seasons, tasks
-from ladder.forms import CapForm, DecisionForm, KForm, LadderForm, ReasonForm, columns_to_write
+from ladder.forms import (
+    CapForm,
+    DecisionForm,
+    KForm,
+    LadderForm,
+    ReasonForm,
+    SettingsForm,
+    change_in_words,
+    change_kept,
+    columns_to_write,
+)
 from ladder.judging import ChangeCap, ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
 from ladder.models import Entry, Flag, Ladder, LadderEvent
 from ladder.scheduling import NotHeld, try_round
@@ -137,7 +147,7 @@ def _settings(request: HttpRequest, ladder: Ladder) -> HttpResponse:
     if ladder.state in (Ladder.State.FROZEN, Ladder.State.CLOSED):
         messages.error(request, _("%(ladder)s has ended; its settings stay.") % {"ladder": ladder})
         return redirect("ladder_manage", ladder.slug)
-    form = LadderForm(request.POST or None, instance=ladder)
+    form = SettingsForm(request.POST or None, instance=ladder)
     if request.method == "POST" and form.is_valid():
         _store(form, request.user)
         messages.success(request, _("The settings are stored."))
@@ -156,12 +166,8 @@ def _store(form: LadderForm, by: Any) -> None:
         ratings.move_beginners(ladder, was=form.initial["initial_rating"])
     subject = ", ".join(str(form.fields[name].label) for name in changed)
     LadderEvent.objects.create(
-        ladder=ladder, by=by, what="changed", subject=subject[:120], effect=_values(ladder, changed)
+        ladder=ladder, by=by, what="changed", subject=subject[:120], effect=change_kept(form, changed)
     )
-
-
-def _values(ladder: Ladder, names: list[str]) -> dict[str, Any]:
-    return {name: str(getattr(ladder, name)) for name in names}
 
 
 @login_required
@@ -318,7 +324,8 @@ def events(request: HttpRequest, slug: str) -> HttpResponse:
     ladder = get_object_or_404(Ladder, slug=slug)
     found = ladder.events.select_related("by")
     page = Paginator(found, EVENTS).get_page(request.GET.get("page"))
-    return render(request, "ladder/events.html", {"ladder": ladder, "page": page})
+    rows = [(event, change_in_words(event.effect)) for event in page]
+    return render(request, "ladder/events.html", {"ladder": ladder, "page": page, "rows": rows})
 
 
 @login_required

@@ -41,7 +41,7 @@ def client(ada: User) -> Client:
 def settings(**changes: object) -> dict[str, object]:
     """Return what the form sends for a sound ladder, with some fields otherwise."""
     sound: dict[str, object] = {
-        "name": "Spring cup", "about": "", "entrants": "bots", "seats": 4, "rules": '{"preset": "classic"}',
+        "name": "Spring cup", "about": "", "entrants": "bots", "seats": 4, "rules-preset": "classic",
         "unit": "set", "ranked_by": "fit", "entries_per_owner": 2, "max_pending": 1, "has_showcase": "on", "move_s": 1,
         "bank_s": 20, "person_move_s": 60, "person_bank_s": 300, "schedule": "every", "round_s": 60, "times": "",
         "time_zone": "UTC", "carry": 0.5, "initial_rating": 1500, "k_new": 40, "k_settled": 20, "settled_after": 30,
@@ -67,6 +67,7 @@ def test_an_organiser_creates_a_ladder_which_is_announced(client, ada):
 def test_form_of_a_new_ladder_can_be_sent_as_it_comes_but_for_the_name(client):
     form = client.get("/ladders/new/").context["form"]
     sent = {name: "" if (value := form[name].value()) is None else value for name in form.fields}
+    sent |= {"rules-preset": sent.pop("rules")["preset"]}
     client.post("/ladders/new/", {**sent, "name": "Spring cup"})
     ladder = Ladder.objects.get()
     assert (ladder.rules["preset"], ladder.unit, ladder.seats) == ("classic", "set", 2)
@@ -84,7 +85,6 @@ REFUSED = [
         "At most 100 times",
         id="more-times-than-anybody-reads",
     ),
-    pytest.param({"rules": '{"preset": "\\ud800"}'}, "expected classic or common or inventor", id="half-a-character"),
     pytest.param({"time_zone": "Mars/Olympus"}, "Mars/Olympus", id="no-zone"),
     pytest.param(
         {"starts_at": local(NOW + timedelta(days=2)), "ends_at": local(NOW + timedelta(days=1))},
@@ -104,8 +104,8 @@ REFUSED = [
     pytest.param({"k_new": 500}, "less than or equal to 200", id="k"),
     pytest.param({"carry": 2}, "less than or equal to 1", id="carry"),
     pytest.param({"round_s": 1}, "greater than or equal to 5", id="round-every-second"),
-    pytest.param({"rules": '{"preset": "poker"}'}, "expected classic or common or inventor", id="preset"),
-    pytest.param({"rules": "{"}, "This is not JSON", id="rules-are-no-json"),
+    pytest.param({"rules-preset": "poker"}, "poker is not one of the available choices", id="preset"),
+    pytest.param({"rules-end": "hands"}, "after how many hands the game ends", id="hands-of-no-number"),
     pytest.param({"move_s": "nan"}, "Enter a number", id="nan"),
     pytest.param({"name": "New"}, "choose another name", id="name-of-a-page"),
     pytest.param({"name": ""}, "This field is required", id="no-name"),
@@ -261,7 +261,58 @@ def test_settings_change_those_columns_alone_and_the_history_says_which(client, 
     ladder.refresh_from_db()
     assert (ladder.round_s, ladder.state) == (90, State.RUNNING)
     event = LadderEvent.objects.get(what="changed")
-    assert "Seconds between rounds" in event.subject and event.effect["round_s"] == "90"
+    assert "Seconds between rounds" in event.subject
+    assert (event.effect["was"]["round_s"], event.effect["is"]["round_s"]) == (60, 90)
+    assert "Seconds between rounds: 90, before 60" in client.get(f"/ladders/{ladder.slug}/history/").content.decode()
+
+
+WORDS = [
+    pytest.param(
+        {"times": "Mon 20:00", "schedule": "weekly"}, "Times of the week: Mon 20:00, before nothing", id="times"
+    ),
+    pytest.param({"has_showcase": ""}, "card by card: no, before yes", id="showcase"),
+    pytest.param({"ranked_by": "elo"}, "Ranked by: Elo rating, before", id="choice"),
+    pytest.param({"ends_at": "2199-01-02T03:04"}, "End (UTC): 2199-01-02 03:04 UTC, before nothing", id="date"),
+    pytest.param({"rules-target": "90"}, "Rules: classic, but: Target: 90, before classic", id="rules"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), WORDS)
+def test_a_changed_setting_stands_in_the_history_in_words_from_whichever_page(client, ada, changes, said):
+    sound = settings(name="Spring cup", unit="match", seats=2)
+    ladder = make_ladder(name="Spring cup", owner=ada, **{"ranked_by": "fit"})
+    client.post(f"/ladders/{ladder.slug}/settings/", sound | changes)
+    told = client.get(f"/ladders/{ladder.slug}/history/").content.decode()
+    assert said in told
+    client.force_login(User.objects.create_superuser("root1", "root1@example.org", "correct horse battery"))
+    admin = f"/admin/ladder/ladder/{ladder.pk}/change/"
+    client.post(admin, {**sound, "slug": ladder.slug, "owner": ada.pk})
+    assert LadderEvent.objects.filter(what="changed").count() == 2, "put back as it was"
+    client.post(admin, {**sound, **changes, "slug": ladder.slug, "owner": ada.pk})
+    assert client.get(f"/ladders/{ladder.slug}/history/").content.decode().count(said) == 2
+
+
+def test_a_page_that_was_opened_before_writes_nothing_over(client, ada):
+    ladder = make_ladder(name="Spring cup", owner=ada)
+    address = f"/ladders/{ladder.slug}/settings/"
+    sound = settings(name="Spring cup", unit="match", seats=2)
+    client.post(address, sound)
+    as_of = client.get(address).context["form"].as_of
+    assert f'name="as_of" value="{as_of}"' in client.get(address).content.decode()
+    eve = User.objects.create_superuser("eve", "eve@example.org", "correct horse battery")
+    other = Client()
+    other.force_login(eve)
+    other.post(address, sound | {"round_s": 300, "move_s": 2, "as_of": as_of})
+    page = client.post(address, sound | {"bank_s": 30, "as_of": as_of})
+    text = page.content.decode()
+    assert "eve changed this to: 300 –" in text and "eve changed this to: 2" in text
+    ladder.refresh_from_db()
+    assert (ladder.round_s, ladder.move_s, ladder.bank_s) == (300, 2, 20), "nothing of it is stored"
+    assert page.context["form"]["bank_s"].value() == "30"
+    # Whoever has seen it may still want it otherwise.
+    client.post(address, sound | {"bank_s": 30, "move_s": 2, "as_of": page.context["form"].as_of})
+    ladder.refresh_from_db()
+    assert (ladder.round_s, ladder.move_s, ladder.bank_s) == (60, 2, 30)
 
 
 def test_nobody_begins_higher_because_the_initial_rating_was_another_when_he_entered(client, ada):
