@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import django_filters
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from bots.api import Pages, Refused, own_bot
+from bots.models import Bot
 from games.api import MatchSerializer, with_players
 from games.duplicates import seat_in_set
 from games.models import Match, Seat
@@ -282,7 +283,31 @@ class MatchFilter(django_filters.FilterSet):
         fields = ["ladder", "bot", "state", "kind"]
 
     def with_bot(self, matches: QuerySet[Match], name: str, slug: str) -> QuerySet[Match]:
-        return matches.filter(pk__in=Seat.objects.filter(bot__slug=slug).values("match"))
+        """Leave them as they are: `MatchPages` reads those of a bot off its seats."""
+        return matches
+
+
+class MatchPages(Pages):
+    """Pages of matches, newest first; of one bot's, however many it has played, no more is read than the page."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+        """Return the page. Of a bot its keys are one range of an index, and the rest is fetched for them."""
+        slug = request.query_params.get("bot", "").strip()
+        if not slug:
+            return super().paginate_queryset(queryset, request, view)
+        # With its key at hand the database reads the seats in order; with its slug it sorts them all.
+        bot = Bot.objects.filter(slug=slug).first()
+        seats = Seat.objects.filter(bot=bot) if bot else Seat.objects.none()
+        shown = queryset.select_related(None).prefetch_related(None).filter(pk=OuterRef("match"))
+        # A bot may have several seats of a match.
+        keys = seats.filter(Exists(shown)).values("match_id").distinct()
+        page = [row["match_id"] for row in super().paginate_queryset(keys, request, view) or ()]
+        found = queryset.in_bulk(page)
+        return [found[pk] for pk in page if pk in found]
+
+    def get_ordering(self, request: Request, queryset: Any, view: Any) -> tuple[str, ...]:
+        """Return by what is sorted: by the match, also where the rows are seats."""
+        return ("-match_id",) if queryset.model is Seat else super().get_ordering(request, queryset, view)
 
 
 class LadderPages(Pages):
@@ -449,7 +474,7 @@ class MatchViewSet(viewsets.ReadOnlyModelViewSet[Match]):
 
     queryset = Match.objects.none()
     serializer_class = LadderMatchSerializer
-    pagination_class = Pages
+    pagination_class = MatchPages
     filterset_class = MatchFilter
     lookup_field = "code"
     lookup_value_regex = "[0-9a-f]{16}"

@@ -5,12 +5,24 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from ladder import fits
 from ladder.models import Entry, Ladder, StrengthPoint
-from tests.ladder.rows import end, make_bot, make_entries, make_ladder, make_pairing, make_user, make_version, play
+from tests.ladder.rows import (
+    end,
+    make_bot,
+    make_entries,
+    make_history,
+    make_ladder,
+    make_pairing,
+    make_user,
+    make_version,
+    play,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -227,3 +239,23 @@ def test_programs_read_the_schedule_and_the_rounds() -> None:
     assert rounds == [due + timedelta(hours=number) for number in range(12)]
     assert "ended on" in schedule["registration"] and schedule["calendar"].endswith("/calendar.ics")
     assert [one["number"] for one in told(f"{ladder.slug}/rounds/")["results"]] == [1]
+
+
+def test_programs_read_of_a_bots_matches_no_more_than_a_page() -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("reads small tables whole, whatever there is")
+    ladder = make_ladder()
+    entries = make_entries(ladder, 3)
+    make_history(ladder, entries, 30)
+    with CaptureQueriesContext(connection) as queries:
+        answer = Client().get(f"/api/v1/matches/?bot={entries[0].bot.slug}&ladder={ladder.slug}&limit=5")
+    assert len(answer.json()["results"]) == 5 and len(queries) <= 7
+    plans = []
+    with connection.cursor() as cursor:
+        for query in queries.captured_queries:
+            cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+            plans.append(" / ".join(row[-1] for row in cursor.fetchall()))
+    assert any("games_seat_bot_match" in plan for plan in plans)
+    # Neither sorted nor listed as a whole before the first is known.
+    assert [plan for plan in plans if "SUBQUERY" in plan and "CORRELATED" not in plan] == []
+    assert [plan for plan in plans if "games_seat_bot_match" in plan and "TEMP B-TREE" in plan] == []
