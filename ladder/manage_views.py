@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django import forms
 from django.contrib import messages
+from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -70,10 +71,18 @@ def create(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied("expected somebody who may create ladders")
     owner: Any = request.user
     form = LadderForm(request.POST or None, instance=Ladder(owner=owner, state=Ladder.State.ANNOUNCED))
-    if request.method == "POST" and form.is_valid() and (ladder := _store_new(form)):
+    if request.method == "POST" and (ladder := _create(form, owner)):
         messages.success(request, _("%(ladder)s is announced. Open it or start it below.") % {"ladder": ladder})
         return redirect("ladder_manage", ladder.slug)
     return render(request, "ladder/ladder_new.html", {"form": form})
+
+
+def _create(form: LadderForm, owner: Any) -> Ladder | None:
+    """Store a new ladder if its form is valid, else return None with errors in the form."""
+    with transaction.atomic():
+        # One after the other: two that are sent at once must not both be the last that he may have.
+        get_user_model().objects.select_for_update(no_key=True).get(pk=owner.pk)
+        return _store_new(form) if form.is_valid() else None
 
 
 def _store_new(form: LadderForm) -> Ladder | None:

@@ -1,6 +1,7 @@
 """The pages of those who run a ladder: who may, what is refused and why, and what a deed leaves behind."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -162,6 +163,23 @@ def test_an_organiser_has_so_many_ladders_at_once_and_no_more(client, ada):
     assert Ladder.objects.count() == LADDERS_MAX
     Ladder.objects.filter(slug="cup-0").update(state=State.CLOSED)
     assert client.post("/ladders/new/", settings()).status_code == 302
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_two_that_are_sent_at_once_are_both_the_last_ladder_that_he_may_have(client, ada):
+    Ladder.objects.bulk_create(
+        Ladder(name=f"Cup {n}", slug=f"cup-{n}", owner=ada, rules={}) for n in range(LADDERS_MAX - 1)
+    )
+    session = client.cookies["sessionid"].value
+
+    def create(name):
+        browser = Client()
+        browser.cookies["sessionid"] = session
+        return browser.post("/ladders/new/", settings(name=name)).status_code
+
+    answers = race(*(partial(create, f"Spring {n}") for n in range(4)))
+    assert sorted(answers) == [200, 200, 200, 302]
+    assert Ladder.objects.count() == LADDERS_MAX
 
 
 def test_times_of_the_week_are_read_and_shown_again():

@@ -678,8 +678,9 @@ def test_admin_holds_a_round_now_and_says_when_it_cannot(operator: Client) -> No
 
 NEW_LADDER = {
     "name": "Odd", "slug": "odd", "entrants": "bots", "seats": 2, "rules-preset": "classic", "unit": "set",
-    "ranked_by": "fit", "max_pending": 1, "move_s": 1, "bank_s": 20, "person_move_s": 60, "person_bank_s": 300, "schedule": "every", "round_s": 60,
-    "time_zone": "UTC", "carry": 0.5, "initial_rating": 1500, "k_new": 40, "k_settled": 20, "settled_after": 30,
+    "ranked_by": "fit", "max_pending": 1, "move_s": 1, "bank_s": 20, "person_move_s": 60, "person_bank_s": 300,
+    "schedule": "every", "round_s": 60, "time_zone": "UTC", "carry": 0.5, "initial_rating": 1500,
+    "k_new": 40, "k_settled": 20, "settled_after": 30,
 }  # fmt: skip
 
 
