@@ -193,6 +193,7 @@ def _store(
             facts=_facts(fitted),
             packed=_write_strengths(ladder, found, fitted),
         )
+        held.hold_entries()
         _write_entries(entries, found, fitted)
         _write_points(ladder, found, fitted, made)
         Fit.objects.filter(ladder=ladder, pk__lt=made.pk).exclude(packed=b"").update(packed=b"")

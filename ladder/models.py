@@ -119,6 +119,13 @@ class Ladder(models.Model):
         """Return the address of the ladder's page."""
         return reverse("ladder", args=[self.slug])
 
+    def hold_entries(self) -> None:
+        """Lock all its entries for the rest of a transaction, by key as ratings and rounds do: before many are written.
+
+        One statement that writes many locks them as they lie, and of two that do so each may wait for the other.
+        """
+        list(self.entries.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+
     @property
     def is_open(self) -> bool:
         """Whether rounds are held, or will be."""

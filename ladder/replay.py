@@ -94,7 +94,7 @@ class Replay:
     def __init__(self, ladder: Ladder, *, mends: bool) -> None:
         self.ladder, self.mends = ladder, mends
         self.terms = ratings.terms_of(ladder)
-        self.entries = {entry.pk: entry for entry in ladder.entries.select_related("bot", "user")}
+        self.entries = {entry.pk: entry for entry in ladder.entries.select_related("bot", "user").order_by("pk")}
         self.books = Books({pk: Figures(entry.seed_rating) for pk, entry in self.entries.items()})
         self.report = Report()
 

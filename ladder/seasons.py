@@ -188,6 +188,7 @@ def _close(ladder_id: int) -> bool:
         ladder = Ladder.objects.select_for_update(no_key=True).get(pk=ladder_id)
         if not _move(ladder_id, State.CLOSED, effect={"rated": ladder.rated}):
             return False
+        ladder.hold_entries()
         ranked = final_ranks(ladder)
         Entry.objects.bulk_update(ranked, ["final_rank"], batch_size=500)
         if ladder.renews_days:

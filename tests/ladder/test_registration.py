@@ -1,5 +1,6 @@
 """Entering a bot or oneself, pausing, leaving, being ready: what works, and every refusal."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -13,7 +14,11 @@ from django.utils import timezone
 from bots.models import Bot, BotVersion
 from games import tables
 from games.clocks import Clocks
+from games.matches import create_match
+from ladder import seasons
+from ladder.fits import fit_ladder
 from ladder.models import Entry, Ladder, LadderEvent
+from ladder.ratings import rate
 from ladder.registration import (
     NotRegistered,
     candidates,
@@ -29,7 +34,7 @@ from ladder.registration import (
 )
 from ladder.seasons import create_next
 from ladder.seed import seed_ladders
-from tests.ladder.rows import CLASSIC, make_bot, make_ladder, make_user
+from tests.ladder.rows import CLASSIC, end, lay_pairing, make_bot, make_ladder, make_user
 from tests.live import until
 
 pytestmark = pytest.mark.django_db
@@ -288,23 +293,35 @@ def test_person_is_ready_no_more(owner, entry, ending: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("deed", ["seat", "renew"])
-def test_entries_of_several_ladders_are_locked_as_ratings_lock_them(deed: str) -> None:
+@pytest.mark.parametrize("deed", ["seat", "renew", "fit", "close"])
+def test_whoever_writes_many_entries_locks_them_as_ratings_do(deed: str) -> None:
     if connection.vendor == "sqlite":
         pytest.skip("one writer at a time, whatever it writes")
     first, second = make_user(), make_user()
+    ladders = [make_ladder(entrants="people", ranked_by="fit", state="running") for _ in range(2)]
+    soon = timezone.now() + timedelta(minutes=2)
     # Of every order in which the table can be read, by place, by owner, none is by key.
-    owners = [second, first] if deed == "seat" else [first, first]
-    until_then = timezone.now() + timedelta(minutes=2)
+    ahead = {"seat": [(0, second), (1, first)], "renew": [(0, first), (1, first)]}
     entries = [
-        Entry.objects.create(ladder=make_ladder(entrants="people"), user=one, rating=1500, ready_until=until_then)
-        for one in owners
+        Entry.objects.create(ladder=ladders[number], user=one, rating=1500, ready_until=soon)
+        for number, one in ahead.get(deed, [(0, second), (0, first)])
     ]
-    Entry.objects.filter(pk=entries[0].pk).update(ready_until=until_then + timedelta(seconds=1))
+    if deed == "fit":
+        play_out(ladders[0], entries)
+    if deed == "close":
+        seasons.freeze(ladders[0], by=None)
+    # What an index has of the first comes to lie behind the second too.
+    Entry.objects.filter(pk=entries[0].pk).update(rating=1400)
+    deeds: dict[str, Callable[[], object]] = {
+        "seat": lambda: seat([first.pk, second.pk]),
+        "renew": lambda: renew(first),
+        "fit": lambda: fit_ladder(ladders[0].pk),
+        "close": lambda: seasons.advance(ladders[0].pk),
+    }
 
-    def meanwhile() -> None:
+    def meanwhile() -> object:
         try:
-            seat([first.pk, second.pk]) if deed == "seat" else renew(first)
+            return deeds[deed]()
         finally:
             connection.close()
 
@@ -317,8 +334,17 @@ def test_entries_of_several_ladders_are_locked_as_ratings_lock_them(deed: str) -
             # Had he locked the second before, each would wait for the other.
             in_order.select_for_update(no_key=True, nowait=True).get(pk=entries[1].pk)
         other.result(30)
-    is_ready = [entry.is_ready for entry in Entry.objects.all()]
-    assert is_ready == ([False, False] if deed == "seat" else [True, True])
+    assert [entry.is_ready for entry in Entry.objects.all()] == [deed != "seat"] * 2
+
+
+def play_out(ladder: Ladder, entries: list[Entry]) -> None:
+    """Have two people's match end and rate it."""
+    pairing = lay_pairing(ladder, entries)
+    entrants = [{"name": one.name, "user": one.user} for one in entries]
+    match = create_match(kind="ranked", rules=ladder.rules, entrants=entrants, share="")
+    pairing.paired_matches.create(match=match, ladder=ladder)
+    end(match, [1, 2])
+    assert rate(pairing.pk)
 
 
 def waits_for_a_lock() -> bool:
