@@ -287,6 +287,10 @@ class MatchFilter(django_filters.FilterSet):
         return matches
 
 
+# By this name, not as `match_id`, numbers that no key can be are compared like any others: a cursor may hold them.
+MATCH_KEY = "match__id"
+
+
 class MatchPages(Pages):
     """Pages of matches, newest first; of one bot's, however many it has played, no more is read than the page."""
 
@@ -300,14 +304,14 @@ class MatchPages(Pages):
         seats = Seat.objects.filter(bot=bot) if bot else Seat.objects.none()
         shown = queryset.select_related(None).prefetch_related(None).filter(pk=OuterRef("match"))
         # A bot may have several seats of a match.
-        keys = seats.filter(Exists(shown)).values("match_id").distinct()
-        page = [row["match_id"] for row in super().paginate_queryset(keys, request, view) or ()]
+        keys = seats.filter(Exists(shown)).values(MATCH_KEY).distinct()
+        page = [row[MATCH_KEY] for row in super().paginate_queryset(keys, request, view) or ()]
         found = queryset.in_bulk(page)
         return [found[pk] for pk in page if pk in found]
 
     def get_ordering(self, request: Request, queryset: Any, view: Any) -> tuple[str, ...]:
         """Return by what is sorted: by the match, also where the rows are seats."""
-        return ("-match_id",) if queryset.model is Seat else super().get_ordering(request, queryset, view)
+        return (f"-{MATCH_KEY}",) if queryset.model is Seat else super().get_ordering(request, queryset, view)
 
 
 class LadderPages(Pages):

@@ -1,5 +1,6 @@
 """The pages: what they show, to whom, and that they cost the same however long the history is."""
 
+import base64
 import itertools
 import re
 from importlib import import_module
@@ -482,6 +483,20 @@ def test_programs_page_through_the_matches_of_a_bot_alone(by_ada: Client, client
     assert pages(by_ada, "limit=9") == [[trial, *newest_first]]
     assert pages(client, f"ladder={ladder.slug}") == [newest_first[1:]]
     assert pages(client, "kind=table&state=finished") == [[table]] and pages(client, "state=void") == [[]]
+
+
+@pytest.mark.parametrize("direction", ["", "r=1&"])
+def test_a_cursor_beyond_all_keys_of_a_bots_matches_is_past_the_end(client: Client, direction: str) -> None:
+    ladder = make_ladder()
+    entries = make_entries(ladder, 2)
+    make_history(ladder, entries, 3)
+    found = {}
+    for position in ("9" * 40, "-" + "9" * 40):
+        cursor = base64.b64encode(f"{direction}p={position}".encode()).decode()
+        answer = client.get("/api/v1/matches/", {"bot": entries[0].bot.slug, "cursor": cursor})
+        assert answer.status_code == 200
+        found[position[0]] = len(answer.json()["results"])
+    assert sorted(found.values()) == [0, 3] and found["9"] == (0 if direction else 3)
 
 
 def test_match_says_why_it_is_unrated(client: Client) -> None:
