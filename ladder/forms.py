@@ -183,9 +183,8 @@ class LadderForm(forms.ModelForm[Ladder]):
                 low, high = LOW_HIGH[name]
                 field.validators += [MinValueValidator(low), MaxValueValidator(high)]
                 field.widget.attrs |= {"min": low, "max": high}
-        if self.instance.rounds:
-            for name in (*PLAYED_UNDER, *REPLAYED_WITH):
-                self.fields.pop(name, None)
+        stays = (*PLAYED_UNDER, *REPLAYED_WITH) if self.instance.rounds else ()
+        self.stays = {name: self.fields.pop(name) for name in stays if name in self.fields}
 
     def groups(self) -> list[tuple[Any, list[forms.BoundField]]]:
         """Return the fields in groups, each with its name."""
@@ -301,8 +300,14 @@ def columns_to_write(ladder: Ladder, changed: Sequence[str]) -> list[str]:
 
 def change_kept(form: LadderForm, names: Sequence[str]) -> dict[str, Any]:
     """Return what a ladder's history keeps of settings that a valid form changes: what they were and are."""
-    was = {name: _kept(form.initial.get(name)) for name in names}
+    was = {name: _kept(_before(form, name)) for name in names}
     return {"was": was, "is": {name: _kept(getattr(form.instance, name)) for name in names}}
+
+
+def _before(form: LadderForm, name: str) -> Any:
+    """Return what a form began with: of another row that row, whose key would say nothing to people."""
+    value, field = form.initial.get(name), form.fields.get(name)
+    return field.to_python(value) if isinstance(field, forms.ModelChoiceField) else value
 
 
 def _kept(value: Any) -> Any:
@@ -312,11 +317,15 @@ def _kept(value: Any) -> Any:
 
 
 def change_in_words(effect: Mapping[str, Any]) -> list[tuple[Any, str, str]]:
-    """Return the settings that an event of a ladder's history changed: each one's name, what it was and is."""
+    """Return the settings that an event of a ladder's history changed: each one's name, what it was and is.
+
+    A judgement keeps all of K, also what of it stayed.
+    """
     if not isinstance(effect.get("is"), dict):
         return []
     was, now = effect.get("was", {}), effect["is"]
-    return [(LABELS.get(name, name), _in_words(name, was.get(name)), _in_words(name, now[name])) for name in now]
+    changed = [name for name in now if was.get(name) != now[name]]
+    return [(LABELS.get(name, name), _in_words(name, was.get(name)), _in_words(name, now[name])) for name in changed]
 
 
 def _in_words(name: str, value: Any) -> str:
@@ -336,18 +345,34 @@ def _in_words(name: str, value: Any) -> str:
     return str(dict(choices).get(value) or localize(value))
 
 
-class SettingsForm(LadderForm):
-    """The settings of a ladder that is there; what others changed since the page was opened is not written over."""
+def last_change(slug: str) -> int:
+    """Return the key of the last change of a ladder's settings, 0 where there was none."""
+    changes = LadderEvent.objects.filter(ladder__slug=slug, what=LadderEvent.What.CHANGED)
+    return changes.values_list("pk", flat=True).first() or 0
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+
+class SettingsForm(LadderForm):
+    """The settings of a ladder that is there; what others changed since the page was opened is not written over.
+
+    `as_of` is the `last_change` before the ladder was read: what comes between the two is told of, and not missed.
+    """
+
+    def __init__(self, *args: Any, as_of: int, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.as_of = self.instance.events.values_list("pk", flat=True).first() or 0
+        self.as_of = as_of
 
     def clean(self) -> dict[str, Any]:
         """Say of each setting that differs whether somebody else has changed it meanwhile, and to what."""
         cleaned = super().clean()
-        # The instance is still as it is stored: it takes what was sent only after this.
-        differ = {name for name in self.changed_data if name not in self.errors}
+        if lost := [str(field.label) for name, field in self.stays.items() if self._is_otherwise(name, field)]:
+            text = _now(
+                "A round was held while your page was open; from then on this stays as it is: %(names)s. Nothing is "
+                "stored yet – save again to store the rest."
+            )
+            self.add_error(None, text % {"names": ", ".join(lost)})
+        # The instance is still as it is stored: it takes what was sent only after this. What is wrong besides is told
+        # of too: the page that says what is wrong is as of now.
+        differ = set(self.changed_data)
         for event in self._changes_since():
             for name in sorted(differ.intersection(event.effect.get("is", ()))):
                 who = event.by or _now("somebody")
@@ -357,6 +382,13 @@ class SettingsForm(LadderForm):
                 self.add_error(name, text % {"who": who, "value": _in_words(name, getattr(self.instance, name))})
                 differ.discard(name)
         return cleaned
+
+    def _is_otherwise(self, name: str, field: forms.Field) -> bool:
+        """Tell whether a setting that stays was sent, and otherwise than it is."""
+        place = (self.data, self.files, self.add_prefix(name))
+        if field.widget.value_omitted_from_data(*place):
+            return False
+        return field.has_changed(self.initial.get(name), field.widget.value_from_datadict(*place))
 
     def _changes_since(self) -> Iterable[LadderEvent]:
         """Return what was changed since the page was opened, the latest first; nothing if it does not say when."""

@@ -36,6 +36,7 @@ from ladder.forms import (
     change_in_words,
     change_kept,
     columns_to_write,
+    last_change,
 )
 from ladder.judging import ChangeCap, ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
 from ladder.models import Entry, Flag, Ladder, LadderEvent
@@ -144,19 +145,21 @@ def _possible_moves(ladder: Ladder) -> list[tuple[str, str, str]]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings(request: HttpRequest, slug: str) -> HttpResponse:
     """Change a ladder's settings; those under which its history was played stay."""
+    as_of = last_change(slug)
     ladder = _own_ladder(request, slug)
     if request.method != "POST":
-        return _settings(request, ladder)
+        return _settings(request, ladder, as_of)
     with transaction.atomic():
         # From now on no round is held, and nothing ends, before it is stored: some settings can be changed only before.
-        return _settings(request, Ladder.objects.select_for_update(no_key=True).get(pk=ladder.pk))
+        held = Ladder.objects.select_for_update(no_key=True).get(pk=ladder.pk)
+        return _settings(request, held, last_change(slug))
 
 
-def _settings(request: HttpRequest, ladder: Ladder) -> HttpResponse:
+def _settings(request: HttpRequest, ladder: Ladder, as_of: int) -> HttpResponse:
     if ladder.state in (Ladder.State.FROZEN, Ladder.State.CLOSED):
         messages.error(request, _("%(ladder)s has ended; its settings stay.") % {"ladder": ladder})
         return redirect("ladder_manage", ladder.slug)
-    form = SettingsForm(request.POST or None, instance=ladder)
+    form = SettingsForm(request.POST or None, instance=ladder, as_of=as_of)
     if request.method == "POST" and form.is_valid():
         _store(form, request.user)
         messages.success(request, _("The settings are stored."))

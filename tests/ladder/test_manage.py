@@ -333,6 +333,50 @@ def test_a_page_that_was_opened_before_writes_nothing_over(client, ada):
     assert (ladder.round_s, ladder.move_s, ladder.bank_s) == (60, 2, 30)
 
 
+def test_what_another_changed_is_told_also_beside_what_is_wrong(client, ada):
+    ladder = make_ladder(name="Spring cup", owner=ada)
+    address = f"/ladders/{ladder.slug}/settings/"
+    sound = settings(name="Spring cup", unit="match", seats=2, round_s=300)
+    client.post(address, sound)
+    # The page from which this comes was opened before.
+    page = client.post(address, sound | {"round_s": "1", "rules-preset": "poker", "as_of": 0})
+    errors = page.context["form"].errors
+    assert any("ada changed this to: 300" in error for error in errors["round_s"]) and len(errors["round_s"]) == 2
+
+
+def test_a_page_of_settings_is_as_of_no_later_than_what_it_shows(client, ada):
+    ladder = make_ladder(name="Spring cup", owner=ada, unit="match")
+    changes = iter([90])
+
+    def change_before(execute, sql, *rest):
+        """Let somebody else change the settings between the two things that are read."""
+        if "ladder_ladderevent" in sql and (round_s := next(changes, None)):
+            Ladder.objects.filter(pk=ladder.pk).update(round_s=round_s)
+            LadderEvent.objects.create(ladder=ladder, what="changed", effect={"is": {"round_s": round_s}})
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(change_before):
+        form = client.get(f"/ladders/{ladder.slug}/settings/").context["form"]
+    changed = LadderEvent.objects.get()
+    assert form["round_s"].value() == 90 or form.as_of < changed.pk
+
+
+def test_a_page_that_was_opened_before_the_first_round_says_what_stays_from_then_on(client, ada):
+    ladder = make_ladder(name="Spring cup", owner=ada)
+    address = f"/ladders/{ladder.slug}/settings/"
+    sound = settings(name="Spring cup", unit="match", seats=2)
+    client.post(address, sound)
+    Ladder.objects.filter(pk=ladder.pk).update(rounds=1)
+    page = client.post(address, sound | {"rules-target": 90, "k_new": 60, "round_s": 90})
+    assert "this stays as it is: Rules, K of a new entry." in page.content.decode()
+    ladder.refresh_from_db()
+    assert (ladder.round_s, ladder.rules["target"]) == (60, 250)
+    assert "rules-preset" not in page.content.decode(), "what stays is not offered again"
+    client.post(address, sound | {"round_s": 90})
+    ladder.refresh_from_db()
+    assert ladder.round_s == 90
+
+
 def test_nobody_begins_higher_because_the_initial_rating_was_another_when_he_entered(client, ada):
     ladder = make_ladder(owner=ada)
     address, sent = f"/ladders/{ladder.slug}/settings/", settings(name=ladder.name, unit="match", seats=2)
@@ -342,6 +386,21 @@ def test_nobody_begins_higher_because_the_initial_rating_was_another_when_he_ent
     make_entries(ladder, 1, rating=1700.0)  # from the season before
     client.post(address, sent)
     assert list(ladder.entries.order_by("pk").values_list("seed_rating", "rating")) == [(1500.0,) * 2, (1700.0,) * 2]
+
+
+def test_the_history_names_people_and_no_setting_that_stayed(client, ada):
+    ladder = make_ladder(name="Spring cup", owner=ada, **{"ranked_by": "fit"})
+    root = User.objects.create_superuser("root1", "root1@example.org", "correct horse battery")
+    client.force_login(root)
+    sent = settings(name="Spring cup", unit="match", seats=2, slug=ladder.slug, owner=root.pk)
+    client.post(f"/admin/ladder/ladder/{ladder.pk}/change/", sent)
+    LadderEvent.objects.create(
+        ladder=ladder, what="changed", subject="K",
+        effect={"was": {"k_new": 40.0, "k_settled": 20.0}, "is": {"k_new": 60.0, "k_settled": 20.0}},
+    )  # fmt: skip
+    told = client.get(f"/ladders/{ladder.slug}/history/").content.decode()
+    assert "owner: root1, before ada" in told
+    assert "K of a new entry: 60" in told and "K later" not in told
 
 
 def test_what_the_history_was_played_under_stays(client, ada):
