@@ -134,7 +134,7 @@ function localiseTimes(within = document) {
 
 /** A refused form puts its reader where it says why: what a page holds from the start is not read out by itself. */
 function goToMistake() {
-  document.querySelector("main .message-error[role=alert][tabindex], main [aria-invalid=true]")?.focus();
+  document.querySelector("main .message-error[role=alert][tabindex], main [aria-invalid=true], main .errors[tabindex]")?.focus();
 }
 
 const settings = document.querySelector("[data-settings]");
