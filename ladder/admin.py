@@ -78,6 +78,10 @@ class LadderAdmin(admin.ModelAdmin[Ladder]):
             effect=change_kept(form, changed) if changed else {},
         )  # fmt: skip
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Return what the address fills in; rules are no text that could stand there."""
+        return {name: text for name, text in super().get_changeform_initial_data(request).items() if name != "rules"}
+
     def get_prepopulated_fields(self, request: HttpRequest, obj: Ladder | None = None) -> dict[str, Any]:
         return {} if obj else {"slug": ("name",)}
 

@@ -716,6 +716,11 @@ def test_admin_refuses_rules_that_the_engine_does_not_know(operator: Client, rul
     assert said in response.content.decode() and not Ladder.objects.exists()
 
 
+def test_admin_takes_of_an_address_all_but_rules(operator: Client) -> None:
+    page = operator.get("/admin/ladder/ladder/add/?rules=poker&name=Cup")
+    assert page.status_code == 200 and 'value="Cup"' in page.content.decode()
+
+
 def test_admin_takes_a_preset_with_overrides(operator: Client) -> None:
     sent = NEW_LADDER | {"rules-target": "100"}
     operator.post("/admin/ladder/ladder/add/", sent)
