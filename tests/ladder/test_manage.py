@@ -401,6 +401,9 @@ def test_the_history_names_people_and_no_setting_that_stayed(client, ada):
     told = client.get(f"/ladders/{ladder.slug}/history/").content.decode()
     assert "owner: root1, before ada" in told
     assert "K of a new entry: 60" in told and "K later" not in told
+    assert "entries_per_owner" in ladder.events.last().subject and "entries_per_owner" not in told, (
+        "settings go by the names that they have on pages"
+    )
 
 
 def test_what_the_history_was_played_under_stays(client, ada):
