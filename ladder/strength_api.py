@@ -1,9 +1,10 @@
 """What the pages of strengths show, over HTTP: mixed into the viewsets of ladders and entries. All read-only."""
 
+import itertools
 from typing import Any
 
 from django.db.models import Q
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound
@@ -14,7 +15,7 @@ from rest_framework.response import Response
 from ladder import fits
 from ladder.models import Entry, Fit, LadderEvent, RatingChange, Strength, StrengthPoint
 from ladder.standings import Standings, version_standings
-from ladder.strength_views import HeadToHead, meetings
+from ladder.strength_views import HeadToHead, asked_number, compared, meetings
 
 MATRIX = 50
 NEVER = HeadToHead(0, 0, 0)
@@ -28,10 +29,16 @@ class ByPlace(LimitOffsetPagination):
 
 
 class MatrixPages(LimitOffsetPagination):
-    """A part of the standings, best first."""
+    """A part of the standings, best first, and with it as long a part of those whom it is compared with."""
 
     default_limit = 16
     max_limit = MATRIX
+
+    def others(self, request: Request, standings: Standings) -> list[Entry]:
+        """Return the entries from the place `against` on, from 0; those of the page itself unless it is given."""
+        start = asked_number(request, "against", least=0, otherwise=self.get_offset(request))
+        found: list[Entry] = standings[start : start + (self.get_limit(request) or self.default_limit)]
+        return found
 
 
 class VersionStrengthSerializer(serializers.ModelSerializer[Strength]):
@@ -57,6 +64,12 @@ class MeetingSerializer(serializers.Serializer[Any]):
     level = serializers.IntegerField()
     behind = serializers.IntegerField()
     chance = serializers.FloatField(allow_null=True, help_text="Of ending ahead from now on; a tie counts half.")
+
+
+class OpponentSerializer(MeetingSerializer):
+    """The same, with the other's name."""
+
+    name = serializers.CharField(help_text="The other's.")
 
 
 class FitSerializer(serializers.ModelSerializer[Fit]):
@@ -116,6 +129,10 @@ def _paged(view: Any, rows: Any, serializer: type[serializers.BaseSerializer[Any
     return answer
 
 
+def _meeting(pair: tuple[int, int], met: HeadToHead | None, chance: float | None) -> dict[str, Any]:
+    return {"entry": pair[0], "other": pair[1], **(met or NEVER)._asdict(), "chance": chance}
+
+
 class LadderStrengths:
     """Actions of a ladder: its versions, its matrix, its fit, its history."""
 
@@ -125,17 +142,28 @@ class LadderStrengths:
         """Return every version that has played in the ladder, strongest first."""
         return _paged(self, version_standings(self.get_object()), VersionStrengthSerializer)
 
-    @extend_schema(summary="Who fared how against whom", tags=["ladders"], responses=MeetingSerializer(many=True))
+    @extend_schema(
+        summary="Who fared how against whom",
+        tags=["ladders"],
+        parameters=[
+            OpenApiParameter(
+                "against", int, description="Where the others begin in the standings, from 0; `offset` by default."
+            )
+        ],
+        responses=MeetingSerializer(many=True),
+    )
     @action(detail=True, pagination_class=MatrixPages, filter_backends=[])
     def matrix(self: Any, request: Request, slug: str) -> Response:
-        """Return each pair's meetings among a part of the standings, both ways."""
+        """Return how those of one part of the standings fared against those of another, or among themselves."""
         ladder = self.get_object()
-        place = {entry.pk: number for number, entry in enumerate(self.paginate_queryset(Standings(ladder)))}
-        chances = fits.chances(ladder, list(place))
-        met = meetings(ladder, Q(entry__in=place, other__in=place))
+        standings: Any = Standings(ladder)
+        entries = [entry.pk for entry in self.paginate_queryset(standings)]
+        others = [other.pk for other in self.paginator.others(request, standings)]
+        met, chances = compared(ladder, {*entries, *others})
         rows = [
-            {"entry": pair[0], "other": pair[1], **met.get(pair, NEVER)._asdict(), "chance": chances.get(pair)}
-            for pair in sorted({*met, *chances}, key=lambda pair: [place[entry] for entry in pair])
+            _meeting(pair, met.get(pair), chances.get(pair))
+            for pair in itertools.product(entries, others)
+            if pair in met or pair in chances
         ]
         answer: Response = self.get_paginated_response(MeetingSerializer(rows, many=True).data)
         return answer
@@ -157,7 +185,7 @@ class LadderStrengths:
 
 
 class EntryStrengths:
-    """Actions of an entry: its lines in the ledger, and how its strength went."""
+    """Actions of an entry: its lines in the ledger, how its strength went, and how it fared against whom."""
 
     @extend_schema(summary="An entry's lines in the ledger", tags=["entries"], responses=ChangeSerializer(many=True))
     @action(detail=True, pagination_class=ByPlace, filter_backends=[])
@@ -172,3 +200,26 @@ class EntryStrengths:
         """Return the points of the entry's chart, newest first."""
         entry: Entry = self.get_object()
         return _paged(self, entry.points.select_related("version").order_by("-pk"), PointSerializer)
+
+    @extend_schema(summary="Whom an entry may meet", tags=["entries"], responses=OpponentSerializer(many=True))
+    @action(detail=True, pagination_class=ByPlace, filter_backends=[])
+    def opponents(self: Any, request: Request, pk: str) -> Response:
+        """Return everybody else in the standings, best first: how the entry fared, and what the fit expects of it."""
+        entry: Entry = self.get_object()
+        page = self.paginate_queryset(Standings(entry.ladder, among=~Q(pk=entry.pk)))
+        ids = [other.pk for other in page]
+        met = meetings(entry.ladder, Q(entry=entry, other__in=ids) | Q(entry__in=ids, other=entry))
+        ahead = fits.chances_against(entry.ladder, entry, page)
+        rows = [
+            {
+                **_meeting(
+                    (entry.pk, other.pk),
+                    met.get((entry.pk, other.pk)),
+                    1 - ahead[other.pk] if other.pk in ahead else None,
+                ),
+                "name": other.name,
+            }
+            for other in page
+        ]
+        answer: Response = self.get_paginated_response(OpponentSerializer(rows, many=True).data)
+        return answer

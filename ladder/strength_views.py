@@ -1,6 +1,6 @@
 """Pages of strengths: one entry's history, every version, and who fared how against whom."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from django.core.paginator import Paginator
@@ -45,22 +45,37 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @conditional_page
 def matrix(request: HttpRequest, slug: str) -> HttpResponse:
-    """How the entries of one part of the standings fared against each other, and what the fit expects."""
+    """How the entries of one part of the standings fared against those of any other, and what the fit expects.
+
+    `page` tells the rows and `against` the columns; without it they are the same entries as the rows.
+    """
     ladder = get_object_or_404(Ladder, slug=slug)
-    page = Paginator(Standings(ladder, among=Q(pairings__gt=0)), MATRIX).get_page(request.GET.get("page"))
-    entries: list[Entry] = list(page.object_list)
-    ids = [entry.pk for entry in entries]
-    met = meetings(ladder, Q(entry__in=ids, other__in=ids))
-    chances = fits.chances(ladder, ids)
+    pages = Paginator(Standings(ladder, among=Q(pairings__gt=0)), MATRIX)
+    page = pages.get_page(asked_number(request, "page", least=1, otherwise=1))
+    against = pages.get_page(asked_number(request, "against", least=1, otherwise=page.number))
+    entries, others = list(page), list(against)
+    met, chances = compared(ladder, {one.pk for one in (*entries, *others)})
     rows = [
         {
             "entry": entry,
             "is_own": entry.is_owned_by(request.user),
-            "cells": [_cell(entry, other, met, chances) for other in entries],
+            "cells": [_cell(entry, other, met, chances) for other in others],
         }
         for entry in entries
     ]
-    return render(request, "ladder/matrix.html", {"ladder": ladder, "page": page, "entries": entries, "rows": rows})
+    parts = [(number, (number - 1) * MATRIX + 1, min(number * MATRIX, pages.count)) for number in pages.page_range]
+    columns = [{"entry": other, "is_own": other.is_owned_by(request.user)} for other in others]
+    context = {"ladder": ladder, "page": page, "against": against, "columns": columns, "rows": rows, "parts": parts}
+    kept = {"kept_rows": f"page={page.number}&", "kept_columns": f"against={against.number}&"}
+    return render(request, "ladder/matrix.html", context | kept)
+
+
+def asked_number(request: Any, name: str, *, least: int, otherwise: int) -> int:
+    """Return a whole number of the address's query: `least` if it is less, `otherwise` if there is none."""
+    try:
+        return max(least, int(request.GET.get(name, "")))
+    except ValueError:
+        return otherwise
 
 
 @require_safe
@@ -113,6 +128,13 @@ def meetings(ladder: Ladder, which: Q) -> dict[tuple[int, int], HeadToHead]:
         found[one.entry_id, one.other_id] = HeadToHead(one.ahead, one.level, behind)
         found[one.other_id, one.entry_id] = HeadToHead(behind, one.level, one.ahead)
     return found
+
+
+def compared(
+    ladder: Ladder, ids: Collection[int]
+) -> tuple[dict[tuple[int, int], HeadToHead], dict[tuple[int, int], float]]:
+    """Return by (entry, other) how these entries fared against each other, and what the fit expects. Three queries."""
+    return meetings(ladder, Q(entry__in=ids, other__in=ids)), fits.chances(ladder, list(ids))
 
 
 def _cell(

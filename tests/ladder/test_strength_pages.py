@@ -1,5 +1,6 @@
 """What the pages of a ladder that ranks by strength tell: ranks and bands, chances, versions, charts, and in words."""
 
+import itertools
 import re
 from datetime import datetime, timedelta
 from typing import Any
@@ -201,6 +202,93 @@ def test_matrix_holds_who_has_played_however_many_have_not() -> None:
     assert [entry.name for entry in [winner, *losers] if entry.name not in page] == []
 
 
+@pytest.fixture
+def large() -> tuple[Ladder, list[Entry]]:
+    """A ladder of forty, best first, in which the last has lost to the first twice and beaten the second once."""
+    ladder = make_ladder(ranked_by="elo", state="running")
+    entries = make_entries(ladder, 40)
+    for places, first in (([1, 2], 0), ([1, 2], 0), ([2, 1], 1)):
+        play(ladder, [entries[first], entries[39]], places)
+    fits.fit_ladder(ladder.pk)
+    for number, entry in enumerate(entries):
+        Entry.objects.filter(pk=entry.pk).update(rating=2000.0 - number, pairings=1)
+    return ladder, entries
+
+
+def matrix_of(page: str) -> tuple[list[str], list[str]]:
+    """Return the names of a matrix's rows and of its columns."""
+    head, body = re.search(r'class="figures matrix">(.*?)</thead>(.*?)</table>', page, re.S).groups()
+    names = r'/entries/\d+/"[^>]*>(?:<span class="matrix-name">)?([^<]+)<'
+    return re.findall(names, body), re.findall(names, head)
+
+
+@pytest.mark.parametrize(
+    ("query", "rows", "columns"),
+    [
+        pytest.param("", (0, 16), (0, 16), id="nothing-asked"),
+        pytest.param("?page=2", (16, 32), (16, 32), id="rows-alone-are-compared-with-themselves"),
+        pytest.param("?against=2", (0, 16), (16, 32), id="columns-alone"),
+        pytest.param("?page=3&against=1", (32, 40), (0, 16), id="last-against-first"),
+        pytest.param("?page=1&against=9" + "9" * 40, (0, 16), (32, 40), id="past-the-end"),
+        pytest.param("?page=-7&against=0", (0, 16), (0, 16), id="before-the-beginning"),
+        pytest.param("?page=2&against=first", (16, 32), (16, 32), id="no-number"),
+        pytest.param("?page=2&against=" + "9" * 5000, (16, 32), (16, 32), id="too-long-for-a-number"),
+        pytest.param("?page=%20&against=2.5", (0, 16), (0, 16), id="neither-a-number"),
+    ],
+)
+def test_matrix_compares_any_part_of_the_standings_with_any_other(
+    large: tuple[Ladder, list[Entry]], query: str, rows: tuple[int, int], columns: tuple[int, int]
+) -> None:
+    ladder, entries = large
+    names = [entry.name for entry in entries]
+    shown = matrix_of(page_of(f"/ladders/{ladder.slug}/matrix/{query}"))
+    assert shown == (names[slice(*rows)], names[slice(*columns)])
+
+
+def test_matrix_tells_of_two_far_apart_how_they_fared_and_what_is_expected(large: tuple[Ladder, list[Entry]]) -> None:
+    ladder, entries = large
+    first, second, *_between, last = entries
+    chances = fits.chances(ladder, [first.pk, second.pk, last.pk])
+    for path, one, other, record in (
+        ("?against=3", first, last, "2–0–0"),
+        ("?against=3", second, last, "0–0–1"),
+        ("?page=3&against=1", last, first, "0–0–2"),
+    ):
+        page = page_of(f"/ladders/{ladder.slug}/matrix/{path}")
+        cell = re.search(rf'title="{one.name} – {other.name}">(.*?)</td>', page, re.S)[1]
+        assert f"<span>{record}</span>" in cell and f"{100 * chances[one.pk, other.pk]:.0f}" in cell
+
+
+def test_matrix_has_pages_of_rows_and_of_columns_and_each_keeps_the_other(large: tuple[Ladder, list[Entry]]) -> None:
+    ladder, _entries = large
+    page = page_of(f"/ladders/{ladder.slug}/matrix/?page=2&against=3")
+    pagers = dict(re.findall(r'<nav class="pager" aria-label="([^"]+)">(.*?)</nav>', page, re.S))
+    assert list(pagers) == ["Pages of columns", "Pages of rows"]
+    assert re.findall(r'href="([^"]+)"', pagers["Pages of columns"]) == ["?page=2&amp;against=2"]
+    assert re.findall(r'href="([^"]+)"', pagers["Pages of rows"]) == ["?against=3&amp;page=1", "?against=3&amp;page=3"]
+    assert "places 33–40 of 40" in pagers["Pages of columns"] and "places 17–32 of 40" in pagers["Pages of rows"]
+    chosen = re.findall(r'<select id="id_(\w+)" name="\w+">.*?<option value="(\d)" selected>', page, re.S)
+    assert chosen == [("page", "2"), ("against", "3")]
+    assert all(f'<label for="id_{name}">' in page for name, _ in chosen)
+
+
+def queries_of(path: str) -> int:
+    with CaptureQueriesContext(connection) as queries:
+        assert Client().get(path).status_code == 200
+    return len(queries)
+
+
+def test_comparisons_cost_as_many_queries_however_many_are_compared(large: tuple[Ladder, list[Entry]]) -> None:
+    ladder, entries = large
+    for path, most in (
+        (f"/ladders/{ladder.slug}/matrix/?page={{}}&against=3", 7),
+        (f"/api/v1/ladders/{ladder.slug}/matrix/?against={{}}&limit=50", 7),
+        (f"/api/v1/entries/{entries[0].pk}/opponents/?limit={{}}", 6),
+    ):
+        few, many = queries_of(path.format(3)), queries_of(path.format(1))
+        assert few == many <= most, path
+
+
 # Over HTTP
 
 
@@ -228,6 +316,65 @@ def test_programs_are_told_the_chances_of_pairs_that_never_met() -> None:
     assert len(rows) == 6
     never = rows[first.pk, third.pk]
     assert (never["ahead"], never["level"], never["behind"]) == (0, 0, 0) and never["chance"] > 0.6
+
+
+def test_programs_compare_any_part_of_the_standings_with_any_other(large: tuple[Ladder, list[Entry]]) -> None:
+    ladder, entries = large
+    ids = [entry.pk for entry in entries]
+    answer = told(f"{ladder.slug}/matrix/?limit=16&against=32")
+    rows = {(row["entry"], row["other"]): row for row in answer["results"]}
+    assert list(rows) == list(itertools.product(ids[:16], ids[32:]))
+    chances = fits.chances(ladder, ids)
+    assert {pair: row["chance"] for pair, row in rows.items()} == {pair: pytest.approx(chances[pair]) for pair in rows}
+    fared = {pair: (row["ahead"], row["level"], row["behind"]) for pair, row in rows.items()}
+    assert {pair: record for pair, record in fared.items() if any(record)} == {
+        (ids[0], ids[39]): (2, 0, 0),
+        (ids[1], ids[39]): (0, 0, 1),
+    }
+    assert "against=32" in answer["next"] and "offset=16" in answer["next"]
+    among = [(row["entry"], row["other"]) for row in told(f"{ladder.slug}/matrix/?limit=16")["results"]]
+    assert among == list(itertools.permutations(ids[:16], 2))
+
+
+@pytest.mark.parametrize(
+    ("against", "others"),
+    [
+        pytest.param("-1", (0, 16), id="before-the-beginning"),
+        pytest.param("x", (8, 24), id="no-number"),
+        pytest.param("9" * 5000, (8, 24), id="too-long-for-a-number"),
+        pytest.param("36", (36, 40), id="at-the-end"),
+        pytest.param("40", (40, 40), id="past-the-end"),
+        pytest.param("9" * 40, (40, 40), id="far-past-the-end"),
+    ],
+)
+def test_programs_that_ask_for_no_such_part_are_answered(
+    large: tuple[Ladder, list[Entry]], against: str, others: tuple[int, int]
+) -> None:
+    ladder, entries = large
+    rows = told(f"{ladder.slug}/matrix/?limit=16&offset=8&against={against}")["results"]
+    assert {row["other"] for row in rows} == {entry.pk for entry in entries[slice(*others)]}
+
+
+def test_programs_page_through_all_whom_an_entry_may_meet(large: tuple[Ladder, list[Entry]]) -> None:
+    ladder, entries = large
+    first, second, *between, last = entries
+    Entry.objects.filter(pk=between[0].pk).update(state=Entry.State.WITHDRAWN)
+    rows: list[dict[str, Any]] = []
+    address = f"/api/v1/entries/{second.pk}/opponents/?limit=15"
+    while address:
+        answer = Client().get(address).json()
+        rows += answer["results"]
+        address = answer["next"]
+    assert [row["other"] for row in rows] == [entry.pk for entry in (first, *between[1:], last)]
+    assert [row["name"] for row in rows] == [entry.name for entry in (first, *between[1:], last)]
+    chances = fits.chances(ladder, [first.pk, second.pk, last.pk])
+    assert {row["other"]: row["chance"] for row in rows if row["chance"] is not None} == {
+        # It never met the first. Those between were never rated: they have no strength yet.
+        first.pk: pytest.approx(chances[second.pk, first.pk], abs=1e-6),
+        last.pk: pytest.approx(chances[second.pk, last.pk], abs=1e-6),
+    }
+    fared = {row["other"]: (row["ahead"], row["level"], row["behind"]) for row in rows if row["ahead"] or row["behind"]}
+    assert fared == {last.pk: (0, 0, 1)} and {row["entry"] for row in rows} == {second.pk}
 
 
 def test_programs_read_the_schedule_and_the_rounds() -> None:
