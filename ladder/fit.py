@@ -38,9 +38,10 @@ INITIAL = 1500.0
 ENTRY_SD = 350.0
 """How far entries lie apart before anything is known: 95 % within 700 Elo of the initial strength."""
 
-VERSION_SD = 80.0
-"""How far a version lies from the one before it: 95 % within 160 Elo. Twice what most changes of a bot bring, so that
-a leap or a blunder shows after some dozen pairings, and a version that changed nothing keeps most of what was known."""
+VERSION_SD = 250.0
+"""How far a version lies from the one before it: 95 % within 500 Elo. Far more than most changes of a bot bring, for
+what is too narrow here makes the interval of a leap false, and the old version's with it, until some hundred pairings
+have outweighed it. It costs little: after 40 pairings an interval is a tenth wider than at 80."""
 
 SEAT_SD = 30.0
 """Seats differ by little where the deal rotates; without this a few pairings could tell otherwise."""

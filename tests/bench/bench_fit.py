@@ -1,6 +1,7 @@
 """Whether the fit's figures are true, how fast it is, and what duplicate sets save.
 
     python tests/bench/bench_fit.py --pools [--count 50] [--games 1600]  # simulated pools whose strengths are known
+    python tests/bench/bench_fit.py --versions [--count 50]              # a version that leaps away from the one before
     python tests/bench/bench_fit.py --speed                              # 100,000 pairings of 500 entries, one core
     python tests/bench/bench_fit.py --duplicates [--deals 400] [--hands 1]  # sets and independent deals, house bots
 
@@ -12,6 +13,9 @@ its strength in the unit in which the odds of being ahead rather than behind com
 all pairs of such a pool; there is one such unit for a way of generating, found before anything is drawn. As the fit
 says only differences can be known, both are counted from the pool's mean. The oracle is told everything but the
 strengths (shape and size of all noise, share of wild deals, seats, step) and finds them by maximum likelihood.
+
+**Versions.** In such a pool, one entrant of which is an anchor, another plays 60 games, then leaps up or down by so
+much with a new version, and plays on. Counted is how often the intervals of both versions cover their true strengths.
 
 **Duplicates.** House bots play every deal from every seat, in this process, without the jail; the games are kept in a
 file of the system's temporary directory and played once. Two things are compared, for each two of the bots that are
@@ -142,7 +146,11 @@ class World:
         """Return the log of games at tables that are drawn round by round, seats included; strengths in Elo."""
         entrants = len(strengths)
         rounds = [rng.permutation(entrants)[: entrants // SEATS * SEATS] for _ in range(games * SEATS // entrants + 1)]
-        nodes = np.concatenate(rounds).reshape(-1, SEATS)[:games]
+        return self.play_at(rng, strengths, np.concatenate(rounds).reshape(-1, SEATS)[:games])
+
+    def play_at(self, rng: np.random.Generator, strengths: Floats, nodes: NDArray[np.int64]) -> Log:
+        """Return the log of one game at each of these tables, shape (games, 4): who sits in which seat."""
+        games = len(nodes)
         shown = strengths[nodes] / self.unit + np.array(self.way.seats)
         wild = rng.integers(0, 2, games)
         for noise, (cumulative, _) in enumerate(self.noises):
@@ -296,6 +304,38 @@ def pools(count: int, games: int) -> None:
         tally.tell(way, level, count)
 
 
+LEAPS, BEFORE, AFTER = (0, 100, 200, 400, 800), 60, (10, 20, 40)
+
+
+def versions(count: int) -> None:
+    """Print how often the intervals of a version that leapt, and of the one before it, cover the truth."""
+    world = World(WAYS[0])
+    print(f"\n{count} pools, half of the leaps up; {BEFORE} games of the version before, in Elo")
+    for leap in LEAPS:
+        for games in AFTER:
+            covered, widths = np.zeros(2), np.zeros(2)
+            for number in range(count):
+                rng = np.random.default_rng([number, leap, games])
+                found, truth = _leapt(world, rng, leap * (-1) ** number, games)
+                own = slice(ENTRANTS, ENTRANTS + 2)
+                covered += np.abs(found.strengths - truth)[own] <= found.half_widths[own]
+                widths += found.half_widths[own]
+            old, new = (f"{_percent(int(covered[i]), count)} covered, ±{widths[i] / count:.0f}" for i in range(2))
+            print(f"  leap of {leap:3}, {games} games after it: new one {new}; old one {old}", flush=True)
+
+
+def _leapt(world: World, rng: np.random.Generator, leap: int, games: int) -> tuple[Fit, Floats]:
+    """Return the fit of a pool in which one entrant leapt, the last two nodes, and all true strengths."""
+    pool = rng.normal(0.0, SPREAD, ENTRANTS)
+    truth = np.append(pool, [-leap / 2, leap / 2])
+    tables = [rng.permutation(ENTRANTS)[:SEATS] for _ in range(ENTRANTS * BEFORE // SEATS + BEFORE + games)]
+    nodes = np.array(tables)
+    at = np.arange(BEFORE + games)
+    nodes[at, rng.integers(0, SEATS, len(at))] = np.where(at < BEFORE, ENTRANTS, ENTRANTS + 1)
+    of = [Node.anchor(float(truth[0])), *[Node(0.0)] * ENTRANTS, Node.version_of(ENTRANTS)]
+    return fit(world.play_at(rng, truth, nodes), of), truth
+
+
 PAIRINGS, ENTRIES, NEW = 100_000, 500, 100
 
 
@@ -420,16 +460,18 @@ def _play(deal: int, rotation: int, hands: int) -> tuple[list[int], list[int], l
 def main() -> None:
     """Run the parts that were asked for, all without any."""
     parser = argparse.ArgumentParser(description="Whether the fit is true and fast, and what duplicate sets save.")
-    for part in ("pools", "speed", "duplicates"):
+    for part in ("pools", "versions", "speed", "duplicates"):
         parser.add_argument(f"--{part}", action="store_true")
     for name, default in (("count", 50), ("games", 1600), ("deals", 400), ("hands", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     asked = parser.parse_args()
-    all_of_it = not (asked.pools or asked.speed or asked.duplicates)
+    all_of_it = not (asked.pools or asked.versions or asked.speed or asked.duplicates)
     if asked.speed or all_of_it:
         speed()
     if asked.duplicates or all_of_it:
         duplicates(asked.deals, asked.hands)
+    if asked.versions or all_of_it:
+        versions(asked.count)
     if asked.pools or all_of_it:
         pools(asked.count, asked.games)
 
