@@ -32,7 +32,7 @@ def plain_rules(rules: Mapping[str, Any], seats: int) -> list[Line]:
 
 
 def in_short(rules: Mapping[str, Any]) -> str:
-    """Name the preset, and every option that differs from it, without a full stop; `rules` as for `plain_rules`."""
+    """Name the preset, and every option that differs from it, without a full stop; options may be left out."""
     if not (changes := _changes(rules)):
         return str(rules["preset"])
     return _("%(preset)s, but: %(changes)s") % {"preset": rules["preset"], "changes": changes}
@@ -45,7 +45,8 @@ def _preset(rules: Mapping[str, Any]) -> str:
 
 
 def _changes(rules: Mapping[str, Any]) -> str:
-    usual = Rules.preset(rules["preset"]).to_json()
+    # What was written before an option came about lacks it.
+    rules, usual = Rules.from_json(rules).to_json(), Rules.preset(rules["preset"]).to_json()
     changed = [name for name in OPTIONS if rules[name] != usual[name]]
     return "; ".join(f"{OPTIONS[name].label}: {label_of(name, rules[name])}" for name in changed)
 

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from bots.names import has_unseen, name_key
+from games.engine import Rules
 from games.forms import RulesField
 from games.plain_rules import in_short
 from ladder.judging import CAP_MAX, CAP_MIN, K_MAX, K_MIN, REASON_MAX, SETTLED_MAX
@@ -41,6 +42,10 @@ SETTINGS = (
 LADDERS_MAX = 20
 # Names that addresses below /ladders/ have already.
 RESERVED_SLUGS = frozenset({"new"})
+
+FEW_HANDS = Rules.preset("classic", end="hands", hands=4)
+"""Of matches as short as these duplicate sets need two fifths fewer than of independent deals, of whole games no fewer
+(`tests/bench/bench_fit.py --duplicates`)."""
 
 LOW_HIGH: dict[str, tuple[float, float]] = {
     "seats": (2, 4),
@@ -156,7 +161,7 @@ def _zones() -> list[tuple[str, str]]:
 class LadderForm(forms.ModelForm[Ladder]):
     """A ladder's settings, checked for themselves and together."""
 
-    rules = RulesField(label=LABELS["rules"], initial={"preset": "classic"})
+    rules = RulesField(label=LABELS["rules"], initial=FEW_HANDS.to_json())
     times = TimesField(required=False)
     time_zone = forms.ChoiceField(choices=lazy(_zones, list)(), initial="UTC")
 
