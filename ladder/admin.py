@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from ladder import judgements, ratings, seasons
 from ladder.forms import PLAYED_UNDER, REPLAYED_WITH, SETTINGS, LadderForm, change_kept, columns_to_write
 from ladder.models import Entry, Fit, Flag, Judgement, Ladder, LadderEvent, Pairing, RatingChange, Round
+from ladder.registration import note_entered
 from ladder.scheduling import NotHeld, try_round
 from ladder.seasons import NotMoved
 
@@ -155,11 +156,21 @@ class EntryAdmin(admin.ModelAdmin[Entry]):
 
     def save_model(self, request: HttpRequest, obj: Entry, form: Any, change: bool) -> None:
         """Write a new entry whole, of an old one its state and anchor: a rating made meanwhile is not written over."""
-        if change:
-            obj.save(update_fields=[name for name in ("state", "anchor") if name in form.changed_data])
+        by: Any = request.user
+        if not change:
+            obj.seed_rating = obj.rating = obj.ladder.initial_rating
+            obj.save()
+            note_entered(obj.ladder, [obj], by=by)
             return
-        obj.seed_rating = obj.rating = obj.ladder.initial_rating
-        obj.save()
+        changed = [name for name in ("state", "anchor") if name in form.changed_data]
+        if not changed:
+            return
+        obj.save(update_fields=changed)
+        was, now = ({name: values[name] for name in changed} for values in (form.initial, form.cleaned_data))
+        LadderEvent.objects.create(
+            ladder=obj.ladder, by=by, what=LadderEvent.What.ENTRY, subject=obj.name[:120],
+            effect={"entries": [obj.pk], "was": was, "is": now},
+        )  # fmt: skip
 
     def has_delete_permission(self, request: HttpRequest, obj: Entry | None = None) -> bool:
         return False

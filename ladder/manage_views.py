@@ -25,7 +25,7 @@ from kombu.exceptions import OperationalError
 
 from bots.rates import MINUTE_S, may, too_often
 from bots.switches import pause_note
-from ladder import fairplay, fits, judgement_views, judgements, judging, ratings, seasons, tasks
+from ladder import fairplay, fits, judgement_views, judgements, judging, ratings, registration, seasons, tasks
 from ladder.forms import (
     CapForm,
     DecisionForm,
@@ -113,6 +113,7 @@ def manage(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "ladder": ladder,
         "moves": _possible_moves(ladder),
+        "house_bots": _house_bots(ladder),
         "reason_form": ReasonForm(),
         "page": Paginator(entries, ENTRIES).get_page(request.GET.get("page")),
         "flags": [(flag, fairplay.sentence(flag)) for flag in _flags(ladder).filter(is_open=True)[:FLAGS]],
@@ -237,6 +238,34 @@ def fit_now(request: HttpRequest, slug: str) -> HttpResponse:
     else:
         messages.success(request, _("The strengths are being fitted; the standings follow in a moment."))
     return redirect("ladder_manage", ladder.slug)
+
+
+@login_required
+@require_POST
+def house_bots(request: HttpRequest, slug: str) -> HttpResponse:
+    """Enter the house bots that are missing; one of them holds the scale where it is."""
+    ladder = _own_ladder(request, slug)
+    try:
+        entered = registration.enter_house_bots(ladder, by=request.user)
+    except registration.NotRegistered as refusal:
+        messages.error(request, str(refusal))
+    else:
+        names = {"ladder": ladder, "names": ", ".join(entry.name for entry in entered)}
+        messages.success(request, _("Entered into %(ladder)s: %(names)s.") % names)
+    return redirect("ladder_manage", ladder.slug)
+
+
+def _house_bots(ladder: Ladder) -> dict[str, Any] | None:
+    """Return which house bots can be entered, and which is held where; None where none can be. Two queries at most."""
+    if registration.why_no_house_bots(ladder):
+        return None
+    missing = [bot.name for bot in registration.missing_house_bots(ladder)]
+    anchor = ladder.entries.filter(bot__owner=None, bot__name=registration.ANCHOR).exclude(bot=None).first()
+    return {
+        "missing": missing,
+        "name": registration.ANCHOR,
+        "held_at": ladder.initial_rating if registration.ANCHOR in missing else anchor and anchor.anchor,
+    }
 
 
 @login_required

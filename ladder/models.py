@@ -436,6 +436,8 @@ class LadderEvent(models.Model):
     class What(models.TextChoices):
         CREATED = "created", _("created")
         CHANGED = "changed", _("changed")
+        ENTERED = "entered", _("entered")  # by who runs it, or by the site
+        ENTRY = "entry", _("entry changed")  # by an operator: its state, or where fits hold it
         OPENED = "opened", _("registration opened")
         STARTED = "started", _("started")
         FROZEN = "frozen", _("frozen")

@@ -53,9 +53,11 @@ def rate(pairing_id: int) -> bool:
 def move_beginners(ladder: Ladder, *, was: float) -> int:
     """Have entries that began at a ladder's initial rating begin at the present one; return how many. Before any round.
 
-    Or who changes it between two registrations could give one entry a better start than another.
+    Or who changes it between two registrations could give one entry a better start than another. What fits hold there
+    goes with it, so that nobody begins above or below the scale.
     """
     now = ladder.initial_rating
+    ladder.entries.filter(anchor=was).update(anchor=now)
     return ladder.entries.filter(seed_rating=was, pairings=0).update(seed_rating=now, rating=now)
 
 

@@ -1,12 +1,12 @@
 """Enter a ladder, pause, leave and come back; say that one is ready: every change of an entry's state by its owner.
 
-A person enters himself, a bot's owner his bot; house bots are entered by the seed. Who may not is told why in a
-sentence, before he tries and when he has tried. An entry is never deleted: whoever comes back has the same entry and
-its rating. Ratings are none of this module's business.
+A person enters himself, a bot's owner his bot; house bots are entered by the seed and by whoever runs the ladder. Who
+may not is told why in a sentence, before he tries and when he has tried. An entry is never deleted: whoever comes back
+has the same entry and its rating. Ratings are none of this module's business.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -34,6 +34,12 @@ logger = logging.getLogger(__name__)
 
 READY_FOR = timedelta(minutes=10)
 RENEWED_EVERY = timedelta(minutes=1)  # a page asks more often than that
+FULL_TABLES_ONLY = ("sage",)
+"""House bots that think for seconds of CPU a match: tables of four are enough to meet them at."""
+
+ANCHOR = "careful"
+"""The house bot that fits hold where every rating begins: it never changes, so that the scale does not drift."""
+
 State = Ladder.State
 
 
@@ -228,11 +234,15 @@ def register(user: Any, entrant: Any, ladder: Ladder) -> Entry:
         return enter(entrant, ladder)
 
 
-def enter(entrant: Any, ladder: Ladder) -> Entry:
-    """Enter a bot or a person without asking who may. NotRegistered if it is in the ladder already."""
+def enter(entrant: Any, ladder: Ladder, *, anchor: float | None = None) -> Entry:
+    """Enter a bot or a person without asking who may; fits hold a new entry at `anchor`, if that is given.
+
+    NotRegistered if it is in the ladder already.
+    """
     who = {"bot": entrant} if isinstance(entrant, Bot) else {"user": entrant}
     seed = _seed(who, ladder)
-    entry, is_new = Entry.objects.get_or_create(ladder=ladder, **who, defaults={"seed_rating": seed, "rating": seed})
+    figures = {"seed_rating": seed, "rating": seed, "anchor": anchor}
+    entry, is_new = Entry.objects.get_or_create(ladder=ladder, **who, defaults=figures)
     entry.ladder = ladder
     if is_new:
         _announce(entry)
@@ -240,6 +250,60 @@ def enter(entrant: Any, ladder: Ladder) -> Entry:
     elif not _move(entry, (Entry.State.WITHDRAWN,), Entry.State.ACTIVE):
         raise NotRegistered(_("%(name)s is in %(ladder)s already.") % {"name": entry.name, "ladder": ladder})
     return entry
+
+
+def missing_house_bots(ladder: Ladder) -> QuerySet[Bot]:
+    """Return the house bots that have no entry in the ladder, whatever its state, and belong there; by name."""
+    # Where people play too, their entries have no bot, and nothing is outside of a list with a NULL in it.
+    entered = ladder.entries.filter(bot__isnull=False)
+    missing = Bot.objects.filter(owner=None).exclude(pk__in=entered.values("bot")).order_by("name")
+    return missing if ladder.seats == 4 else missing.exclude(name__in=FULL_TABLES_ONLY)
+
+
+def why_no_house_bots(ladder: Ladder) -> str:
+    """Say why house bots can never be entered into the ladder as it is now; an empty text if they can."""
+    if ladder.entrants == Ladder.Entrants.PEOPLE:
+        return _("%(ladder)s is for people; bots cannot be entered.") % {"ladder": ladder}
+    return "" if ladder.is_open else why_shut(ladder)
+
+
+def enter_house_bots(ladder: Ladder, *, by: Any = None) -> list[Entry]:
+    """Enter the house bots that are missing, ANCHOR held at the ladder's initial rating, and say so in its history.
+
+    `by` is who asked for it, None the site. Registration need not be open. Call it for who runs the ladder.
+
+    Raises:
+        NotRegistered: there is none to enter, or none can be.
+    """
+    with transaction.atomic():
+        # Two requests at once would each find the same ones missing; and the initial rating may just be changed.
+        held = Ladder.objects.select_for_update(no_key=True, of=("self",)).select_related("previous").get(pk=ladder.pk)
+        if reason := why_no_house_bots(held):
+            raise NotRegistered(reason)
+        anchors = {ANCHOR: held.initial_rating}
+        entries = [enter(bot, held, anchor=anchors.get(bot.name)) for bot in missing_house_bots(held)]
+        if not entries:
+            raise NotRegistered(_("All house bots are in %(ladder)s already.") % {"ladder": held})
+        note_entered(held, entries, by=by)
+    return entries
+
+
+def note_entered(ladder: Ladder, entries: Sequence[Entry], *, by: Any) -> None:
+    """Write into a ladder's history who was entered by whom (None: the site), and where fits hold them."""
+    anchors = {entry.name: entry.anchor for entry in entries if entry.anchor is not None}
+    LadderEvent.objects.create(
+        ladder=ladder,
+        by=by,
+        what=LadderEvent.What.ENTERED,
+        subject=", ".join(map(_with_anchor, entries))[:120],
+        effect={"entries": [entry.pk for entry in entries], "anchors": anchors},
+    )
+
+
+def _with_anchor(entry: Entry) -> str:
+    if entry.anchor is None:
+        return entry.name
+    return _("%(name)s, held fixed at %(rating).0f") % {"name": entry.name, "rating": entry.anchor}
 
 
 def _seed(who: dict[str, Any], ladder: Ladder) -> float:

@@ -5,9 +5,9 @@ import logging
 from django.conf import settings
 from django.utils.translation import gettext_noop
 
-from bots.models import Bot
 from games.engine import Rules
-from ladder.models import Entry, Ladder
+from ladder.models import Ladder
+from ladder.registration import enter_house_bots, missing_house_bots, why_no_house_bots
 
 logger = logging.getLogger(__name__)
 
@@ -27,13 +27,6 @@ LADDERS = (
 )
 
 
-FULL_TABLES_ONLY = ("sage",)
-"""House bots that think for seconds of CPU a match: one of the ladders is enough to meet them on."""
-
-ANCHOR = "careful"
-"""The house bot that fits hold where every rating begins: it never changes, so that the scale does not drift."""
-
-
 def seed_ladders() -> None:
     """Create the demo ladders that are missing and enter the house bots that are in none of their entries."""
     rules = Rules.preset("classic").to_json()
@@ -49,24 +42,7 @@ def seed_ladders() -> None:
                 "unit": Ladder.Unit.SET,
             },
         )
-        _enter_house_bots(ladder)
+        if not why_no_house_bots(ladder) and missing_house_bots(ladder).exists():
+            enter_house_bots(ladder)
         if is_new:
             logger.info("seeded ladder=%s", slug)
-
-
-def _enter_house_bots(ladder: Ladder) -> None:
-    # Where people play too, their entries have no bot, and nothing is outside of a list with a NULL in it.
-    entered = ladder.entries.filter(bot__isnull=False)
-    missing = Bot.objects.filter(owner=None).exclude(pk__in=entered.values("bot"))
-    if ladder.seats < 4:
-        missing = missing.exclude(name__in=FULL_TABLES_ONLY)
-    Entry.objects.bulk_create(
-        Entry(
-            ladder=ladder,
-            bot=bot,
-            seed_rating=ladder.initial_rating,
-            rating=ladder.initial_rating,
-            anchor=ladder.initial_rating if bot.name == ANCHOR else None,
-        )
-        for bot in missing
-    )

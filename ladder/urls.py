@@ -30,6 +30,7 @@ urlpatterns: list[URLPattern] = [
     ),
     path("ladders/<slug:slug>/hold/", manage_views.hold, name="ladder_hold"),
     path("ladders/<slug:slug>/fit/", manage_views.fit_now, name="ladder_fit"),
+    path("ladders/<slug:slug>/house-bots/", manage_views.house_bots, name="ladder_house_bots"),
     path("ladders/<slug:slug>/history/", manage_views.events, name="ladder_events"),
     re_path(
         r"^ladders/(?P<slug>[-a-zA-Z0-9_]+)/move/(?P<to>open|start|freeze)/$", manage_views.move, name="ladder_move"

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from bots.models import Switch
 from ladder import tasks
-from ladder.forms import LADDERS_MAX, DecisionForm, LadderForm, ReasonForm
+from ladder.forms import FEW_HANDS, LADDERS_MAX, DecisionForm, LadderForm, ReasonForm
 from ladder.manage_views import ROUNDS_PER_MINUTE
 from ladder.models import Entry, Fit, Flag, Ladder, LadderEvent
 from ladder.scheduling import try_round
 from soureh_site.accounts.models import User
-from tests.ladder.rows import make_entries, make_ladder, make_user, play
+from tests.ladder.rows import make_bot, make_entries, make_ladder, make_user, play
 from tests.racing import race
 
 pytestmark = pytest.mark.django_db
@@ -68,10 +68,11 @@ def test_an_organiser_creates_a_ladder_which_is_announced(client, ada):
 def test_form_of_a_new_ladder_can_be_sent_as_it_comes_but_for_the_name(client):
     form = client.get("/ladders/new/").context["form"]
     sent = {name: "" if (value := form[name].value()) is None else value for name in form.fields}
-    sent |= {"rules-preset": sent.pop("rules")["preset"]}
+    shown = sent.pop("rules")
+    sent |= {f"rules-{name}": shown[name] for name in ("preset", "end", "hands")}
     client.post("/ladders/new/", {**sent, "name": "Spring cup"})
     ladder = Ladder.objects.get()
-    assert (ladder.rules["preset"], ladder.unit, ladder.seats) == ("classic", "set", 2)
+    assert (ladder.rules, ladder.unit, ladder.seats) == (FEW_HANDS.to_json(), "set", 2)
 
 
 NOW = timezone.now()
@@ -267,6 +268,60 @@ def test_an_organiser_holds_a_round_but_not_while_the_operators_have_paused_all(
     switch.delete()
     client.post(f"/ladders/{ladder.slug}/hold/")
     assert ladder.held_rounds.count() == 1
+
+
+def test_an_organiser_enters_the_house_bots_and_one_of_them_holds_the_scale(client, ada):
+    ladder = make_ladder(owner=ada, initial_rating=1600.0, entries_per_owner=1, state=State.ANNOUNCED)
+    make_entries(ladder, 1, owner=ada)
+    for name in ("careful", "counter", "sage"):
+        make_bot(name=name)
+    address, page = f"/ladders/{ladder.slug}/house-bots/", f"/ladders/{ladder.slug}/manage/"
+    asked = client.get(page).content.decode()
+    assert f'action="{address}"' in asked and "careful, counter" in asked and "sage" not in asked
+    assert "careful is held fixed at 1600, so that the scale does not drift" in asked
+    assert "Entered into" in client.post(address, follow=True).content.decode()
+    house = ladder.entries.filter(bot__owner=None).order_by("bot__name")
+    assert list(house.values_list("bot__name", "rating", "anchor")) == [
+        ("careful", 1600.0, 1600.0), ("counter", 1600.0, None),
+    ]  # fmt: skip
+    event = ladder.events.get()
+    assert (event.what, event.by, event.subject) == ("entered", ada, "careful, held fixed at 1600, counter")
+    assert event.subject in client.get(f"/ladders/{ladder.slug}/history/").content.decode()
+    again = client.post(address, follow=True).content.decode()
+    assert "All house bots are in" in again and f'action="{address}"' not in again
+    assert "held fixed at 1600" in again and ladder.entries.count() == 3 and ladder.events.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        pytest.param({"entrants": "people"}, "is for people; bots cannot be entered", id="people"),
+        pytest.param({"state": State.FROZEN}, "is frozen", id="frozen"),
+        pytest.param({"state": State.CLOSED}, "is closed", id="closed"),
+    ],
+)
+def test_house_bots_are_not_entered_where_they_cannot_play(client, ada, fields, said):
+    ladder = make_ladder(owner=ada, **fields)
+    make_bot(name="careful")
+    address = f"/ladders/{ladder.slug}/house-bots/"
+    assert address not in client.get(f"/ladders/{ladder.slug}/manage/").content.decode()
+    assert said in client.post(address, follow=True).content.decode()
+    assert not ladder.entries.exists() and not ladder.events.exists()
+
+
+def test_house_bots_are_entered_by_who_runs_the_ladder_alone(client):
+    ladder = make_ladder(owner=make_user())
+    make_bot(name="careful")
+    assert client.post(f"/ladders/{ladder.slug}/house-bots/").status_code == 403
+    assert not ladder.entries.exists()
+
+
+def test_what_is_held_at_the_initial_rating_goes_with_it(client, ada):
+    ladder = make_ladder(owner=ada, name="Spring cup")
+    make_bot(name="careful")
+    client.post(f"/ladders/{ladder.slug}/house-bots/")
+    client.post(f"/ladders/{ladder.slug}/settings/", settings(unit="match", seats=2, initial_rating=1200))
+    assert list(ladder.entries.values_list("rating", "anchor")) == [(1200.0, 1200.0)]
 
 
 def test_settings_change_those_columns_alone_and_the_history_says_which(client, ada):

@@ -751,6 +751,24 @@ def test_admin_does_not_write_over_a_rating_made_meanwhile(operator: Client) -> 
     assert (entry.state, entry.rating) == ("paused", 1520.0)
 
 
+def test_admin_leaves_a_line_in_the_history_of_what_it_did_to_an_entry(operator: Client) -> None:
+    entry = make_entries(make_ladder(), 1)[0]
+    address, history = f"/admin/ladder/entry/{entry.pk}/change/", f"/ladders/{entry.ladder.slug}/history/"
+    operator.post(address, {"state": "active", "anchor": ""})
+    assert not entry.ladder.events.exists(), "nothing was changed"
+    operator.post(address, {"state": "paused", "anchor": "1600"})
+    event = entry.ladder.events.get()
+    assert (event.what, event.by.username, event.subject) == ("entry", "boss", entry.name)
+    assert event.effect["was"] == {"state": "active", "anchor": None}
+    assert event.effect["is"] == {"state": "paused", "anchor": 1600.0}
+    told = operator.get(history).content.decode()
+    assert entry.name in told and "state: paused, before active" in told and "anchor: 1600.0, before nothing" in told
+    bot = make_bot(name="pim")
+    operator.post("/admin/ladder/entry/add/", {"ladder": entry.ladder_id, "bot": bot.pk, "state": "active",
+                                               "anchor": "1500"})  # fmt: skip
+    assert "pim, held fixed at 1500" in operator.get(history).content.decode()
+
+
 @pytest.mark.parametrize(("state", "asked"), [("active", "disqualified"), ("disqualified", "active")])
 def test_admin_neither_disqualifies_nor_takes_it_back_behind_the_ledgers_back(
     operator: Client, state: str, asked: str

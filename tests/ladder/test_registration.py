@@ -23,6 +23,7 @@ from ladder.registration import (
     NotRegistered,
     candidates,
     come_back,
+    enter_house_bots,
     get_ready,
     pause,
     register,
@@ -432,15 +433,35 @@ def test_seed_again_changes_nothing_and_enters_a_new_house_bot_only() -> None:
     make_bot()
     seed_ladders()
     ladder = Ladder.objects.get(slug="classic-for-two")
-    Ladder.objects.filter(pk=ladder.pk).update(round_s=5, name="Our own name", state="closed")
+    Ladder.objects.filter(pk=ladder.pk).update(round_s=5, name="Our own name", state="open")
     Entry.objects.filter(ladder=ladder).update(state="paused", rating=1601.5)
     seed_ladders()
     ladder.refresh_from_db()
-    assert (ladder.round_s, ladder.name, ladder.state) == (5, "Our own name", "closed")
+    assert (ladder.round_s, ladder.name, ladder.state) == (5, "Our own name", "open")
     assert list(ladder.entries.values_list("state", "rating")) == [("paused", 1601.5)]
     make_bot()
     seed_ladders()
     assert ladder.entries.count() == 2 and Ladder.objects.count() == 2
+    told = ladder.events.filter(what="entered")
+    assert [len(event.effect["entries"]) for event in told] == [1, 1], "the history says who came when"
+
+
+def test_seed_enters_nobody_into_a_ladder_that_has_ended() -> None:
+    seed_ladders()
+    Ladder.objects.update(state="closed")
+    make_bot()
+    seed_ladders()
+    assert not Entry.objects.exists()
+
+
+def test_house_bot_that_comes_late_into_a_season_begins_with_what_it_had_left_of_the_one_before() -> None:
+    before = make_ladder(state="closed", carry=0.5)
+    Entry.objects.create(ladder=before, bot=make_bot(name="random"), rating=1300.0, state="paused")
+    following = make_ladder(previous=before, initial_rating=1500.0)
+    make_bot(name="careful")
+    enter_house_bots(following)
+    rows = following.entries.order_by("bot__name").values_list("bot__name", "rating", "seed_rating", "anchor")
+    assert list(rows) == [("careful", 1500.0, 1500.0, 1500.0), ("random", 1400.0, 1400.0, None)]
 
 
 def test_whoever_was_disqualified_does_not_begin_anew_under_another_name(owner) -> None:
