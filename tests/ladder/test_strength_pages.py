@@ -103,7 +103,32 @@ def test_provisional_is_marked_by_the_interval_and_said_in_words(ladder: Ladder)
     assert "provisional: too little is known yet for a rank" in page
 
 
-def test_anchor_is_explained_where_there_is_one(ladder: Ladder) -> None:
+def test_ladder_that_ranks_by_elo_shows_the_strength_with_its_interval_beside_the_rating(ladder: Ladder) -> None:
+    Ladder.objects.filter(pk=ladder.pk).update(ranked_by="elo")
+    entries = entries_of(ladder)
+    Entry.objects.filter(ladder=ladder).update(is_provisional=False)
+    for entry, (rating, strength) in zip(entries, ((1710, 1633.6), (1620, 1701.2)), strict=False):
+        Entry.objects.filter(pk=entry.pk).update(rating=rating, strength=strength, half_width=48.3)
+    Entry.objects.filter(pk=entries[1].pk).update(is_provisional=True)
+    page = page_of(f"/ladders/{ladder.slug}/")
+    row = re.search(rf'<tr class="[^"]*" id="entry-{entries[1].pk}">(.*?)</tr>', page, re.S)[1]
+    cells = re.findall(r"<td class=\"([^\"]*)\".*?>(.*?)</td>", row, re.S)
+    assert cells[1][0] == "num" and ">1620<" in cells[1][1], "the rating, which ranks, comes first"
+    assert cells[2][0] == "num strength wide-only" and ">1701<" in cells[2][1]
+    assert "±48" in cells[2][1] and 'class="provisional"' in cells[2][1]
+    assert "95 % interval from 1653 to 1750" in cells[2][1]
+    assert "provisional: its strength is not known well yet" in page
+    heads = re.findall(r'<th class="([^"]*)" scope="col"><a class="sort" href="\?sort=(\w+)"', page)
+    assert ("num wide-only", "strength") in heads
+    assert standing_names(page)[:2] == [entries[0].bot.name, entries[1].bot.name]
+    by_strength = page_of(f"/ladders/{ladder.slug}/?sort=strength")
+    assert standing_names(by_strength)[:2] == [entries[1].bot.name, entries[0].bot.name]
+    assert "starts-band" not in by_strength and "whoever stands below it" not in by_strength
+
+
+@pytest.mark.parametrize("ranked_by", ["fit", "elo"])
+def test_anchor_is_explained_where_there_is_one(ladder: Ladder, ranked_by: str) -> None:
+    Ladder.objects.filter(pk=ladder.pk).update(ranked_by=ranked_by)
     assert "held fixed" not in page_of(f"/ladders/{ladder.slug}/")
     Entry.objects.filter(pk=entries_of(ladder)[0].pk).update(anchor=1500.0)
     fits.fit_ladder(ladder.pk)
@@ -287,6 +312,25 @@ def test_comparisons_cost_as_many_queries_however_many_are_compared(large: tuple
     ):
         few, many = queries_of(path.format(3)), queries_of(path.format(1))
         assert few == many <= most, path
+
+
+def test_comparisons_read_the_meetings_of_those_entries_alone(large: tuple[Ladder, list[Entry]]) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("reads small tables whole, whatever there is")
+    ladder, entries = large
+    for path in (
+        f"/ladders/{ladder.slug}/matrix/?against=3",
+        f"/ladders/{ladder.slug}/entries/{entries[0].pk}/",
+        f"/api/v1/ladders/{ladder.slug}/matrix/?against=16",
+        f"/api/v1/entries/{entries[0].pk}/opponents/",
+    ):
+        with CaptureQueriesContext(connection) as queries:
+            assert Client().get(path).status_code == 200
+        [asked] = [query["sql"] for query in queries.captured_queries if 'FROM "ladder_meeting"' in query["sql"]]
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {asked}")
+            plan = " / ".join(row[-1] for row in cursor.fetchall())
+        assert "entry_id=?" in plan and "ladder_id=?" not in plan and "SCAN ladder_meeting" not in plan, plan
 
 
 # Over HTTP
