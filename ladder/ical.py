@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
-from icalendar import Calendar, Event, vDuration, vText
+from icalendar import Calendar, Event, Timezone, TimezoneStandard, vDuration, vText
 
 from ladder.models import Ladder
 from ladder.schedule import coming_rounds
@@ -18,7 +18,8 @@ def feed(ladder: Ladder, *, address: str, host: str, now: datetime) -> bytes:
     """Return the calendar of a ladder: its season, its registration, and its coming rounds if an hour apart or more.
 
     `address` is that of the ladder's page, `host` the site's name, of which the names of the dates are made: what
-    has moved is moved in the reader's calendar, not doubled.
+    has moved is moved in the reader's calendar, not doubled. Without a date it holds its time zone alone, since a
+    calendar of nothing is refused: RFC 5545, 3.4 and 3.6, asks for one component at least.
     """
     calendar = Calendar()
     calendar.add("prodid", "-//Soureh//Ladders//EN")
@@ -26,7 +27,10 @@ def feed(ladder: Ladder, *, address: str, host: str, now: datetime) -> bytes:
     calendar.add("x-wr-calname", vText(ladder.name))
     calendar.add("refresh-interval", FETCH_EVERY, parameters={"value": "DURATION"})
     calendar.add("x-published-ttl", vDuration(FETCH_EVERY))
-    for name, moment, summary in _dates(ladder, now):
+    dates = _dates(ladder, now)
+    if not dates:
+        calendar.add_component(_utc())
+    for name, moment, summary in dates:
         event = Event()
         event.add("uid", f"{name}-{ladder.pk}@{host}")
         event.add("dtstamp", now)
@@ -38,6 +42,22 @@ def feed(ladder: Ladder, *, address: str, host: str, now: datetime) -> bytes:
         calendar.add_component(event)
     body: bytes = calendar.to_ical()
     return body
+
+
+def has_dates(ladder: Ladder, *, now: datetime) -> bool:
+    """Tell whether the feed of a ladder has anything to show in a calendar."""
+    return bool(_dates(ladder, now))
+
+
+def _utc() -> Timezone:
+    """Return UTC as a component."""
+    zone, standard = Timezone(), TimezoneStandard()
+    zone.add("tzid", "UTC")
+    standard.add("dtstart", datetime(1970, 1, 1))
+    standard.add("tzoffsetfrom", timedelta(0))
+    standard.add("tzoffsetto", timedelta(0))
+    zone.add_component(standard)
+    return zone
 
 
 def _dates(ladder: Ladder, now: datetime) -> list[tuple[str, datetime, str]]:

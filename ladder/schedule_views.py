@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
 from bots.switches import pause_note
-from ladder.ical import feed
+from ladder.ical import feed, has_dates
 from ladder.models import Ladder
 from ladder.registration import why_shut
 from ladder.schedule import COMING, coming_rounds, parse_times, parse_zone
@@ -35,7 +35,8 @@ def schedule(request: HttpRequest, slug: str) -> HttpResponse:
         "dates": [(label, _row(moment)) for label, moment in _dates(found) if moment is not None],
         "why_shut": why_shut(found, now),
         "paused": pause_note("rounds"),
-        "feed_url": request.build_absolute_uri(reverse("ladder_calendar", args=[found.slug])),
+        "feed_url": has_dates(found, now=now)
+        and request.build_absolute_uri(reverse("ladder_calendar", args=[found.slug])),
     }
     return render(request, "ladder/schedule.html", context)
 

@@ -211,6 +211,32 @@ def test_feed_has_rounds_that_come_an_hour_apart_or_more(round_s: int, count: in
     assert len(events_of(feed_of(ladder))) == count
 
 
+@pytest.mark.parametrize(
+    "ladder",
+    [
+        pytest.param(every(T0, pk=9, name="Open", state="running"), id="rounds-too-close"),
+        pytest.param(every(pk=9, name="Open", state="open"), id="no-start"),
+        pytest.param(weekly(pk=9, name="Open", state="running"), id="no-times"),
+        pytest.param(every(pk=9, name="Open", state="closed"), id="closed"),
+    ],
+)
+def test_feed_without_dates_has_the_component_that_a_calendar_must_have(ladder: Ladder) -> None:
+    """RFC 5545, 3.4: `icalbody = calprops component`; 3.6.5 says what a time zone must have."""
+    body = feed_of(ladder)
+    assert events_of(body) == {}
+    [zone] = icalendar.Calendar.from_ical(body).subcomponents
+    assert zone.name == "VTIMEZONE" and zone["tzid"] == "UTC"
+    assert zone.to_tz().utcoffset(T0.replace(tzinfo=None)) == timedelta(0)
+    [standard] = zone.subcomponents
+    assert standard.name == "STANDARD" and standard["dtstart"].dt.tzinfo is None
+    assert b"TZOFFSETFROM:+0000\r\n" in body and b"TZOFFSETTO:+0000\r\n" in body
+
+
+def test_feed_with_dates_has_these_alone() -> None:
+    calendar = icalendar.Calendar.from_ical(feed_of(every(pk=9, name="Open", state="open", starts_at=T0)))
+    assert {one.name for one in calendar.subcomponents} == {"VEVENT"}
+
+
 def test_feed_holds_to_its_format_whatever_a_ladder_is_called() -> None:
     """Lines end in CRLF and have 75 octets at most; commas, semicolons and breaks in a text are escaped."""
     name = "Ünlü, the; best\\ \nEND:VCALENDAR " * 3
@@ -248,7 +274,28 @@ def test_calendar_is_to_be_had_by_anybody() -> None:
 def test_page_says_when_rounds_are(fields: dict, says: str) -> None:
     ladder = make_ladder(**fields)
     page = Client().get(f"/ladders/{ladder.slug}/schedule/").content.decode()
-    assert says in page and f"http://testserver/ladders/{ladder.slug}/calendar.ics" in page
+    assert says in page
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("fields", "is_offered"),
+    [
+        pytest.param({}, False, id="every-minute"),
+        pytest.param({"state": "open"}, False, id="no-start"),
+        pytest.param({"round_s": 7200}, True, id="every-two-hours"),
+        pytest.param({"schedule": "weekly", "times": [[0, "19:30"]]}, True, id="week"),
+        pytest.param({"state": "closed", "ends_at": T0}, True, id="past-season"),
+    ],
+)
+def test_page_offers_a_feed_that_has_something_in_it(fields: dict, is_offered: bool) -> None:
+    ladder = make_ladder(**fields)
+    address = f"http://testserver/ladders/{ladder.slug}/calendar.ics"
+    page = Client().get(f"/ladders/{ladder.slug}/schedule/").content.decode()
+    assert page.count(address) == (3 if is_offered else 0), "in the head, as a link and in words"
+    assert ("In your calendar" in page) is is_offered
+    body = Client().get(f"/ladders/{ladder.slug}/calendar.ics").content
+    assert bool(events_of(body)) is is_offered and icalendar.Calendar.from_ical(body).subcomponents
 
 
 @pytest.mark.django_db
