@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Case, F, Q, QuerySet, When
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -30,6 +29,7 @@ from ladder.registration import (
     why_shut,
     with_versions,
 )
+from ladder.scheduling import able_count
 
 RECENT = 5
 State = Match.State
@@ -97,22 +97,20 @@ def own_entries(user: Any) -> list[OwnEntry]:
         pending = [one for one in paired if one.entry_id == entry.pk and one.pairing.state == Pairing.State.PLAYING]
         row = OwnEntry(entry, pending=_pending(entry, pending, played, places, site["workers"]))
         left = _why_left(entry, reasons.get(entry.pk, ""))
-        row.waits_for = [left] if left else _waits_for(row, _unplayed(entry, pending, played), user, site)
+        row.waits_for = left or _waits_for(row, _unplayed(entry, pending, played), user, site)
         row.recent = _recent(entry, changes, paired, played)
-        row.may_return = entry.state == Entry.State.WITHDRAWN and not why_shut(entry.ladder)
+        row.may_return = entry.state == Entry.State.WITHDRAWN and not _why_away(entry)
         rows.append(row)
     return rows
 
 
 def _entries(user: Any) -> QuerySet[Entry]:
-    """Return the user's entries `with_versions`, each with `active_count`, how many are active in its ladder."""
-    active = Entry.objects.filter(ladder=OuterRef("ladder"), state=Entry.State.ACTIVE).order_by()
+    """Return the user's entries `with_versions`, those in rounds with `able_count`."""
+    in_rounds = Q(state=Entry.State.ACTIVE, ladder__state=Ladder.State.RUNNING)
     own: QuerySet[Entry] = (
         with_versions(Entry.objects.filter(Q(bot__owner=user) | Q(user=user)), "bot")
         .select_related("ladder", "bot", "user")
-        .annotate(
-            active_count=Coalesce(Subquery(active.values("ladder").annotate(count=Count("pk")).values("count")), 0),
-        )
+        .annotate(able_count=Case(When(in_rounds, then=able_count("ladder"))))
         .order_by("state", "ladder", "bot__name", "pk")
     )
     return own
@@ -226,23 +224,32 @@ def _waits_for(row: OwnEntry, pending: int, user: Any, site: Mapping[str, str]) 
     entry = row.entry
     if why := why_no_rounds(entry.ladder):
         return [why]
+    busy = _why_busy(entry, pending)
+    # Who plays in a game of people is told so; how many are ready by then nobody knows.
+    few = "" if busy and entry.user_id else why_too_few(entry.ladder, entry.able_count)  # type: ignore[attr-defined]
     found = [
         why_not_playable(entry.bot, entry) if entry.bot else _why_not_ready(row, user),
-        _why_busy(entry, pending),
+        busy,
         site["rounds"],
-        why_too_few(entry.ladder, entry.active_count),  # type: ignore[attr-defined]
+        few,
         "" if entry.user_id else site["workers"],
     ]
     return [text for text in found if text]
 
 
-def _why_left(entry: Entry, reason: str) -> str:
+def _why_left(entry: Entry, reason: str) -> list[str]:
     """Say why an entry is in no rounds by its state; `reason` was given if it was disqualified."""
-    return {
-        Entry.State.DISQUALIFIED: why_disqualified(entry, reason),
-        Entry.State.WITHDRAWN: _("Withdrawn: it is in no rounds. Its rating and history are kept."),
-        Entry.State.PAUSED: _("Paused: it sits out until you resume it."),
-    }.get(Entry.State(entry.state), "")
+    if entry.state == Entry.State.DISQUALIFIED:
+        return [why_disqualified(entry, reason)]
+    if entry.state == Entry.State.WITHDRAWN:
+        left, away = _("Withdrawn: it is in no rounds. Its rating and history are kept."), _why_away(entry)
+        return [left, _("It cannot come back now: %(reason)s") % {"reason": away}] if away else [left]
+    return [_("Paused: it sits out until you resume it.")] if entry.state == Entry.State.PAUSED else []
+
+
+def _why_away(entry: Entry) -> str:
+    """Say why an entry that was withdrawn cannot come back for now, or an empty text; it was loaded `with_versions`."""
+    return why_shut(entry.ladder) or (why_not_playable(entry.bot, entry) if entry.bot else "")
 
 
 def why_no_rounds(ladder: Ladder) -> str:
@@ -283,12 +290,29 @@ def _why_busy(entry: Entry, pending: int) -> str:
     ) % {"count": pending}
 
 
-def why_too_few(ladder: Ladder, active: int) -> str:
-    """Say how many entries a round lacks if `active` are; an empty text if none. Owners are not told apart here."""
-    missing = ladder.seats - active
+def why_too_few(ladder: Ladder, able: int) -> str:
+    """Say what a round lacks if `able` of different owners can play, see `able_count`; an empty text if nothing."""
+    missing = ladder.seats - able
     if missing <= 0:
         return ""
-    text = ngettext("A round needs %(count)d more entry here.", "A round needs %(count)d more entries here.", missing)
+    if ladder.entrants == Ladder.Entrants.PEOPLE:
+        text = ngettext(
+            "A round needs %(count)d more person who is ready.",
+            "A round needs %(count)d more people who are ready.",
+            missing,
+        )
+    elif ladder.entrants == Ladder.Entrants.BOTS:
+        text = ngettext(
+            "A round needs %(count)d more entry that can play, of another owner.",
+            "A round needs %(count)d more entries that can play, each of another owner.",
+            missing,
+        )
+    else:
+        text = ngettext(
+            "A round needs %(count)d more entry that can play: somebody who is ready, or a bot of another owner.",
+            "A round needs %(count)d more entries that can play: people who are ready, or bots, each of another owner.",
+            missing,
+        )
     return text % {"count": missing}
 
 

@@ -19,18 +19,19 @@ from typing import Any, NamedTuple
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from bots.models import BotVersion
 from bots.switches import pause_note
-from bots.versions import playable_versions
+from bots.versions import playable_versions, playing
 from games.clocks import Clocks
 from games.engine import commitment
 from games.matches import create_match, create_set, draw_seed
-from games.models import Match
-from games.tables import TableRefused, open_ranked, sitting
+from games.models import Match, Seat
+from games.tables import RUNNING, TableRefused, open_ranked, sitting
 from ladder import registration
 from ladder.history import running
 from ladder.models import Entry, Ladder, PairedEntry, PairedMatch, Pairing, Round
@@ -142,6 +143,32 @@ def free_players(ladder: Ladder) -> list[Player]:
     return others + sorted(busy, key=lambda one: (one.pending, one.entry.waits, one.entry.pk))[:missing] + people
 
 
+def able_count(ladder: str) -> Coalesce:
+    """Return for rows that name a ladder in `ladder` how many of different owners can play there, busy or not.
+
+    No more of them sit at a table: a house bot counts by itself, as in `Contender.group`. As for `free_players`, a bot
+    can play if a version of it plays, a person while he is ready and sits nowhere.
+    """
+    can_play = Exists(playing("bot")) | (_is_ready() & ~Exists(_SITS))
+    able = Entry.objects.filter(can_play, ladder=OuterRef(ladder), state=Entry.State.ACTIVE).order_by()
+    owner = Coalesce(F("bot__owner"), F("user"), -F("pk"))
+    counted = able.values("ladder").annotate(owners=Count(owner, distinct=True))
+    return Coalesce(Subquery(counted.values("owners"), output_field=IntegerField()), 0)
+
+
+# The seats of the entry's person that keep him from another table: of a rated one he may have left, see `User.table`.
+_SITS = Seat.objects.filter(
+    Q(user__table=F("match__code")) | Q(match__paired=None),
+    user=OuterRef("user"),
+    match__kind=Match.Kind.TABLE,
+    match__state__in=RUNNING,
+)
+
+
+def _is_ready() -> Q:
+    return Q(user__is_active=True, ready_until__gt=timezone.now())
+
+
 def _active_bots(ladder: Ladder) -> list[Player]:
     pending = pending_pairings(ladder)
     active = ladder.entries.filter(state=Entry.State.ACTIVE, bot__isnull=False).select_related("bot").order_by("pk")
@@ -181,7 +208,7 @@ def _lock_people(ladder: Ladder) -> None:
 
 
 def _ready(ladder: Ladder) -> QuerySet[Entry]:
-    return ladder.entries.filter(state=Entry.State.ACTIVE, user__is_active=True, ready_until__gt=timezone.now())
+    return ladder.entries.filter(_is_ready(), state=Entry.State.ACTIVE)
 
 
 def _ready_people(ladder: Ladder) -> list[Player]:
@@ -244,7 +271,7 @@ def _tables(ladder: Ladder, contenders: Sequence[Contender]) -> list[tuple[int, 
     if not tables:
         raise NotHeld(
             _("Too few entries can play now: a match needs %(seats)d of different owners, and there are %(count)d.")
-            % {"seats": ladder.seats, "count": len(contenders)}
+            % {"seats": ladder.seats, "count": len({one.group for one in contenders})}
         )
     fresh = _fresh(ladder, tables, {one.entry: one for one in contenders})
     if not fresh:

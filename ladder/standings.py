@@ -57,15 +57,14 @@ class Standings(Sequence[Any]):
         if is_closed and sort == default_sort(ladder):
             order.insert(0, FINAL)
         standing = ladder.entries.filter(among).exclude(state__in=Entry.GONE).order_by(*order)
-        columns = ("pk", "state", "rating" if is_elo else "band", *(["final_rank"] if is_closed else []))
+        columns = ("pk", "rating" if is_elo else "band", *(["final_rank"] if is_closed else []))
         rows = list(standing.values_list(*columns))
         self._ids = [row[0] for row in rows]
         # Those that were closed before final ranks were kept have none.
         is_final = is_closed and any(row[-1] is not None for row in rows)
-        self._keys = [row[-1 if is_final else 2] for row in rows]
+        self._keys = [row[-1 if is_final else 1] for row in rows]
         known = {key: key for key in self._keys if key is not None}
         self._ranks = known if is_final else _ranks(self._keys, highest_first=is_elo)
-        self.active = sum(row[1] == Entry.State.ACTIVE for row in rows)
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -1,5 +1,6 @@
 """All of one's entries on one page: what they play, why they wait, what was not rated; and being called to a table."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -61,6 +62,9 @@ def test_entry_that_waits_for_nothing_says_nothing(ada, entry) -> None:
         pytest.param(lambda entry: Ladder.objects.update(state="frozen"), "is frozen", id="frozen"),
         pytest.param(lambda entry: Ladder.objects.update(state="open"), "no rounds are held yet", id="open"),
         pytest.param(lambda entry: Ladder.objects.update(seats=4), "needs 1 more entry", id="too-few"),
+        pytest.param(
+            lambda entry: Entry.objects.exclude(pk=entry.pk).update(state="paused"), "needs 1 more entry", id="alone"
+        ),
         pytest.param(lambda entry: entry.bot.versions.update(state="set_aside"), "was set aside", id="set-aside"),
         pytest.param(
             lambda entry: Switch.objects.update_or_create(name="rounds", defaults={"is_paused": True, "note": "Tea."}),
@@ -77,6 +81,52 @@ def test_entry_that_waits_for_nothing_says_nothing(ada, entry) -> None:
 def test_entry_says_why_it_is_in_no_round(ada, entry, change, sentence: str) -> None:
     change(entry)
     assert any(sentence in text for text in row_of(ada).waits_for), row_of(ada).waits_for
+
+
+def test_entries_of_too_few_owners_are_promised_no_round(by_ada, ada) -> None:
+    ladder = make_ladder(seats=3)
+    entry = registration.register(ada, make_bot(ada), ladder)
+    make_entries(ladder, 1, owner=ada)
+    make_entries(ladder, 2, owner=make_user("eve"))
+    page = by_ada.get(reverse("my_entries")).content.decode()
+    assert page.count("A round needs 1 more entry that can play, of another owner.") == 2
+    assert "comes with the next round" not in page
+    make_entries(ladder, 1)
+    assert not any("A round needs" in text for row in own_entries(ada) for text in row.waits_for), entry
+
+
+def test_who_is_ready_alone_is_told_for_how_many_he_waits(by_ada, ada) -> None:
+    ladder = make_ladder(entrants="people")
+    people = [registration.register(user, user, ladder) for user in (ada, make_user("eve"), make_user("bob"))]
+    registration.get_ready(ada, people[0])
+    page = by_ada.get(reverse("my_entries")).content.decode()
+    assert "A round needs 1 more person who is ready." in page and "Keep a page of this site open." in page
+    assert "comes with the next round" not in page
+    registration.get_ready(people[1].user, people[1])
+    assert row_of(ada).waits_for == []
+    registration.stand_down(ada, people[0])
+    registration.stand_down(people[1].user, people[1])
+    assert "A round needs 2 more people who are ready." in row_of(ada).waits_for
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        pytest.param(lambda entry: Ladder.objects.update(state="closed"), "is closed", id="closed"),
+        pytest.param(
+            lambda entry: Ladder.objects.update(registration_until=timezone.now()), "Registration for", id="shut"
+        ),
+        pytest.param(lambda entry: entry.bot.versions.update(state="failed"), "did not pass its trial", id="failed"),
+    ],
+)
+def test_withdrawn_entry_says_why_it_cannot_come_back(by_ada, entry, change, sentence: str) -> None:
+    Entry.objects.filter(pk=entry.pk).update(state="withdrawn")
+    page = by_ada.get(reverse("my_entries")).content.decode()
+    assert "Come back" in page and "It cannot come back now" not in page
+    change(entry)
+    page = by_ada.get(reverse("my_entries")).content.decode()
+    assert "Come back" not in page
+    assert re.search(f"It cannot come back now: [^<]*{sentence}", page)
 
 
 def test_disqualified_entry_says_why(ada, entry, ladder) -> None:

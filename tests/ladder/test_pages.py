@@ -91,7 +91,9 @@ def test_ladder_cards_stand_below_the_heading_above_them(client: Client, path: s
 
 def test_an_empty_ladder_asks_for_bots_and_says_how_many_are_missing(client: Client) -> None:
     page = text(client, make_ladder(seats=4).get_absolute_url())
-    assert "Nobody is entered yet" in page and "A round needs 4 more entries here." in page
+    assert (
+        "Nobody is entered yet" in page and "A round needs 4 more entries that can play, each of another owner." in page
+    )
 
 
 def test_a_bot_without_matches_and_ladders_says_so(client: Client) -> None:
@@ -154,9 +156,19 @@ def test_ladders_pages_hold_everybody_once(client: Client) -> None:
 
 def test_ladder_waits_for_nobody_on_any_page(client: Client) -> None:
     ladder = make_ladder(seats=4)
-    for i in range(101):
+    make_entries(ladder, 4, rating=2100.0)
+    for i in range(97):
         Entry.objects.create(ladder=ladder, bot=make_bot(state=None), rating=2000.0 - i)
     assert "A round needs" not in text(client, ladder.get_absolute_url() + "?page=2")
+
+
+def test_ladder_tells_owners_apart_when_it_says_that_too_few_can_play(client: Client) -> None:
+    ladder = make_ladder(seats=3)
+    for owner in (make_user(), make_user()):
+        make_entries(ladder, 2, owner=owner)
+    assert "A round needs 1 more entry that can play, of another owner." in text(client, ladder.get_absolute_url())
+    make_entries(ladder, 1)
+    assert "A round needs" not in text(client, ladder.get_absolute_url())
 
 
 def test_standings_leave_out_the_withdrawn_and_share_ranks(client: Client) -> None:

@@ -13,13 +13,14 @@ from games.models import Match
 from ladder import tasks
 from ladder.models import Entry, Ladder, PairedEntry, Pairing, Round
 from ladder.ratings import rate
-from ladder.registration import register
+from ladder.registration import get_ready, register
 from ladder.scheduling import (
     PATIENCE,
     NotHeld,
     Player,
     _contenders,
     _tables,
+    able_count,
     due_ladders,
     free_players,
     hold_due,
@@ -27,6 +28,7 @@ from ladder.scheduling import (
     pending_pairings,
     try_round,
 )
+from soureh_site.accounts.models import User
 from tests.ladder.rows import end, make_bot, make_entries, make_ladder, make_user, make_version
 from tests.racing import race
 
@@ -177,6 +179,71 @@ def test_hold_round_never_brings_one_owners_entries_together() -> None:
     ladder = make_ladder()
     make_entries(ladder, 4, owner=make_user())
     with pytest.raises(NotHeld, match="of different owners"):
+        try_round(ladder.pk)
+
+
+def count_able(ladder: Ladder) -> int:
+    return Ladder.objects.values_list(able_count("pk")).get(pk=ladder.pk)[0]
+
+
+def _two_owners(ladder: Ladder) -> None:
+    for owner in (make_user(), make_user()):
+        make_entries(ladder, 2, owner=owner)
+
+
+def _ready_person(ladder: Ladder, name: str) -> User:
+    person = make_user(name)
+    get_ready(person, register(person, person, ladder))
+    return person
+
+
+def _person_and_own_bot(ladder: Ladder) -> None:
+    make_entries(ladder, 1, owner=_ready_person(ladder, "ada"))
+    make_entries(ladder, 1)
+
+
+def _one_at_another_table(ladder: Ladder) -> None:
+    for name in ("ada", "eve", "bob"):
+        person = _ready_person(ladder, name)
+    match = Match.objects.create(kind="table", state="playing", rules=ladder.rules, seats=2, server_seed=b"")
+    match.players.create(entrant=0, seat=0, name="bob", user=person)
+
+
+def _unplayable(ladder: Ladder) -> None:
+    make_entries(ladder, 2)
+    make_entries(ladder, 1)[0].bot.versions.update(state="set_aside")
+
+
+def _suspended(ladder: Ladder) -> None:
+    make_entries(ladder, 2)
+    make_entries(ladder, 1, owner=make_user("eve"))
+    User.objects.filter(username="eve").update(is_active=False)
+
+
+@pytest.mark.parametrize("seats", [2, 3])
+@pytest.mark.parametrize(
+    ("fill", "able"),
+    [(_two_owners, 2), (_person_and_own_bot, 2), (_one_at_another_table, 2), (_unplayable, 2), (_suspended, 2)],
+)
+def test_as_many_are_able_as_pairing_brings_to_one_table(fill, able: int, seats: int) -> None:
+    ladder = make_ladder(seats=seats, entrants="both", entries_per_owner=None)
+    fill(ladder)
+    make_entries(make_ladder(), 3)
+    assert count_able(ladder) == able
+    assert (hold_round(ladder.pk) is not None) == (able >= seats)
+
+
+def test_who_is_busy_is_able_all_the_same() -> None:
+    ladder = make_ladder()
+    make_entries(ladder, 2)
+    hold_round(ladder.pk)
+    assert count_able(ladder) == 2
+
+
+def test_refused_round_counts_owners() -> None:
+    ladder = make_ladder(seats=3)
+    _two_owners(ladder)
+    with pytest.raises(NotHeld, match="a match needs 3 of different owners, and there are 2"):
         try_round(ladder.pk)
 
 
