@@ -136,9 +136,20 @@ def _possible_moves(ladder: Ladder) -> list[tuple[str, str, str]]:
     words = {
         "open": (_("Open registration"), _("Entries can be made; no rounds are held yet.")),
         "start": (_("Start it"), _("Rounds are held from now on.")),
-        "freeze": (_("Freeze it"), _("No more rounds. What is being played ends, and then the standings are final.")),
+        "freeze": (_("Freeze it"), _what_freezing_does(ladder)),
     }
     return [(name, *words[name]) for name, to in moves.items() if ladder.state in seasons.MOVES[to][0]]
+
+
+def _what_freezing_does(ladder: Ladder) -> str:
+    ends = _("No more rounds. What is being played ends, and then the standings are final.")
+    if not ladder.renews_days:
+        return ends
+    follows = _(
+        "The next season then starts at once, whenever this one was to end. If none should follow, first empty "
+        "“Days of the next season” in the settings."
+    )
+    return f"{ends} {follows}"
 
 
 @login_required

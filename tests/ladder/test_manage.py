@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from bots.models import Switch
-from ladder import tasks
+from ladder import seasons, tasks
 from ladder.forms import FEW_HANDS, LADDERS_MAX, DecisionForm, LadderForm, ReasonForm
 from ladder.manage_views import ROUNDS_PER_MINUTE
 from ladder.models import Entry, Fit, Flag, Ladder, LadderEvent
@@ -244,6 +244,18 @@ def test_a_ladder_is_opened_started_and_frozen(client, ada):
     assert "Nothing was changed" in page and Ladder.objects.get().state == State.FROZEN
     history = client.get(f"/ladders/{ladder.slug}/history/").content.decode()
     assert history.count("because") == 3 and "/people/ada/" in history
+
+
+@pytest.mark.parametrize("renews_days", [None, 28])
+def test_an_organiser_is_told_that_freezing_starts_the_next_season(client, ada, renews_days):
+    ladder = make_ladder(owner=ada, ends_at=timezone.now() + timedelta(days=9), renews_days=renews_days)
+    page = client.get(f"/ladders/{ladder.slug}/manage/").content.decode()
+    assert "then the standings are final." in page
+    told = "The next season then starts at once" in page and "first empty “Days of the next season”" in page
+    assert told == bool(renews_days)
+    client.post(f"/ladders/{ladder.slug}/move/freeze/")
+    seasons.advance(ladder.pk)
+    assert Ladder.objects.filter(previous=ladder, starts_at__lte=timezone.now()).exists() == told
 
 
 def test_an_organiser_asks_for_no_more_rounds_and_fits_than_there_can_be(client, ada, monkeypatch):
