@@ -77,6 +77,21 @@ def test_long_log_ends_with_the_verdict_and_the_rows_of_the_short_way(ada: User,
         assert judgement.ended_at is not None
 
 
+@pytest.mark.parametrize("ranked_by", ["fit", "elo"])
+def test_preview_says_by_what_its_ranks_are(
+    by_ada: Client, played: Any, monkeypatch: pytest.MonkeyPatch, ranked_by: str
+) -> None:
+    ladder, entries, _ = played
+    Ladder.objects.filter(pk=ladder.pk).update(ranked_by=ranked_by)
+    address, sent = f"/ladders/{ladder.slug}/judge/", {"deed": "disqualify", "entry": entries[0].pk}
+    long_page = by_ada.post(address, sent).headers["Location"]
+    tasks.judge(Judgement.objects.get().pk)
+    monkeypatch.setattr(judgements, "IN_REQUEST", 1500)
+    for page in (by_ada.get(long_page).content.decode(), by_ada.get(address, sent).content.decode()):
+        assert (">Elo rank</th>" in page, ">Rank</th>" in page) == (ranked_by == "fit", ranked_by == "elo")
+        assert ("the strengths are fitted anew afterwards" in page) == (ranked_by == "fit")
+
+
 def test_page_shows_progress_then_the_preview_and_then_what_was_done(
     by_ada: Client, played: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
