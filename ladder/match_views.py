@@ -28,7 +28,7 @@ from ladder.history import (
     why_unrated,
 )
 from ladder.judging import may_judge
-from ladder.models import Entry, Ladder, Pairing, RatingChange
+from ladder.models import Entry, Ladder, LadderEvent, Pairing, RatingChange
 from ladder.table_context import replay_context, table_context
 from ladder.updates import is_update
 
@@ -94,6 +94,7 @@ def _facts(found: Match, players: Sequence[Seat], reader: Any) -> dict[str, Any]
         "badge_label": label,
         "results": _results(found, players, reader),
         "why_unrated": _why_uncounted(found, pairing),
+        "why_void": _why_voided(found, pairing),
         # Which match of its duplicate set it is; 0 for one that is none's.
         "set_number": found.paired.rotation + 1 if pairing and found.duplicates else 0,
         "pairing": pairing,
@@ -138,6 +139,14 @@ def _why_uncounted(found: Match, pairing: Pairing | None) -> str:
     if pairing is not None and pairing.state == Pairing.State.UNRATED:
         return why_unrated(pairing.why_unrated, how=found.how)
     return ""
+
+
+def _why_voided(found: Match, pairing: Pairing | None) -> str:
+    """Return the reason for which an organiser voided the match, or an empty string. One query, of such a match."""
+    if pairing is None or (found.state, found.how) != (State.VOID, "operator"):
+        return ""
+    events = LadderEvent.objects.filter(ladder=pairing.ladder_id, what=LadderEvent.What.VOIDED, subject=found.code)
+    return events.values_list("reason", flat=True).first() or ""
 
 
 def _present(found: Match, players: Sequence[Seat], request: HttpRequest) -> dict[str, Any]:

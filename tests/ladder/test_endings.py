@@ -214,6 +214,20 @@ def test_finished_match_that_is_voided_later_counts_for_nothing(client) -> None:
     assert unrated(pairing) == "void"
     page = client.get(f"/matches/{match.code}/").content.decode()
     assert "an organiser declared the match void" in page and "An organiser declared it void" in page
+    assert "The reason given: the wrong rules" in page
+    # Whoever voids on the operators' own pages gives none.
+    ladder.events.all().delete()
+    page = client.get(f"/matches/{match.code}/").content.decode()
+    assert "An organiser declared it void" in page and "The reason given" not in page
+
+
+@pytest.mark.parametrize(("detail", "shown"), [("", "in hand 1</span>"), ("too slow", "in hand 1: too slow</span>")])
+def test_fault_without_a_detail_ends_without_a_colon(client, detail: str, shown: str) -> None:
+    match = begin()[3]
+    finish_one(match)
+    fault = {"seat": 0, "kind": "resigned", "hand": 1, "turn": 3, "detail": detail}
+    Match.objects.filter(pk=match.pk).update(faults=[fault])
+    assert shown in client.get(f"/matches/{match.code}/").content.decode()
 
 
 def test_organiser_goes_from_a_match_to_what_it_would_change_if_it_were_void(client) -> None:
