@@ -52,7 +52,8 @@ def own_part(ladder: Ladder, user: Any) -> dict[str, Any]:
         "may_enter": [one for one in outside if not one.why_not],
         "may_enter_bots": [one for one in outside if not one.why_not and not one.is_person],
         "has_bots": any(not one.is_person for one in found),
-        "may_not_enter": [one for one in outside if one.why_not],
+        # What keeps out several is said once; what keeps out one bot names it.
+        "why_not_enter": list(dict.fromkeys(one.why_not for one in outside if one.why_not)),
     }
 
 

@@ -247,6 +247,14 @@ def test_register_form_enters_the_bot_and_says_so(by_ada: Client, ada) -> None:
     assert Entry.objects.get(ladder=ladder, bot=bot).state == "active"
 
 
+def test_register_form_says_once_what_keeps_out_several_bots(by_ada: Client, ada) -> None:
+    ladder = make_ladder(entries_per_owner=1)
+    register(ada, make_bot(ada), ladder)
+    for _ in range(3):
+        make_bot(ada)
+    assert text(by_ada, ladder.get_absolute_url()).count("which is as many as it allows") == 1
+
+
 def test_register_form_says_why_not(by_ada: Client, ada) -> None:
     ladder, bot = make_ladder(), make_bot(ada, state=BotVersion.State.TRIAL)
     response = by_ada.post(reverse("ladder_register", args=[ladder.slug]), {"bot": bot.slug}, follow=True)
