@@ -52,13 +52,21 @@ function setUpMenus() {
   });
 }
 
-/** "0:42", "12:05" or "1:02:05" for a number of whole seconds. */
+/** "0:42", "12:05", "1:02:05" or, from a day on, "5 days, 1 hour" in the page's language, for whole seconds. */
 export function formatDuration(seconds) {
   const pad = (value) => String(value).padStart(2, "0");
   const hours = Math.floor(seconds / 3600);
   const minutes = Math.floor(seconds / 60) % 60;
+  if (hours >= 24) return formatDays(Math.floor(hours / 24), hours % 24);
   if (hours) return `${hours}:${pad(minutes)}:${pad(seconds % 60)}`;
   return `${minutes}:${pad(seconds % 60)}`;
+}
+
+function formatDays(days, hours) {
+  const language = root.lang || undefined;
+  const say = (value, unit) => new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "long" }).format(value);
+  const parts = hours ? [say(days, "day"), say(hours, "hour")] : [say(days, "day")];
+  return new Intl.ListFormat(language, { type: "unit" }).format(parts);
 }
 
 function tickCountdowns() {
