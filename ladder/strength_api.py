@@ -208,7 +208,7 @@ class EntryStrengths:
         entry: Entry = self.get_object()
         page = self.paginate_queryset(Standings(entry.ladder, among=~Q(pk=entry.pk)))
         ids = [other.pk for other in page]
-        met = meetings(entry.ladder, Q(entry=entry, other__in=ids) | Q(entry__in=ids, other=entry))
+        met = meetings(Q(entry=entry, other__in=ids) | Q(entry__in=ids, other=entry))
         ahead = fits.chances_against(entry.ladder, entry, page)
         rows = [
             {

@@ -120,10 +120,11 @@ class HeadToHead(NamedTuple):
         return (self.ahead + self.level / 2) / self.pairings
 
 
-def meetings(ladder: Ladder, which: Q) -> dict[tuple[int, int], HeadToHead]:
+def meetings(which: Q) -> dict[tuple[int, int], HeadToHead]:
     """Return by (entry, other), both ways, how the ones that `which` names fared. One query."""
     found = {}
-    for one in Meeting.objects.filter(which, ladder=ladder, pairings__gt=0):
+    # Not of the ladder too: its index leads to all pairs of thousands of entries, those of the entries to a few.
+    for one in Meeting.objects.filter(which, pairings__gt=0):
         behind = one.pairings - one.ahead - one.level
         found[one.entry_id, one.other_id] = HeadToHead(one.ahead, one.level, behind)
         found[one.other_id, one.entry_id] = HeadToHead(behind, one.level, one.ahead)
@@ -134,7 +135,7 @@ def compared(
     ladder: Ladder, ids: Collection[int]
 ) -> tuple[dict[tuple[int, int], HeadToHead], dict[tuple[int, int], float]]:
     """Return by (entry, other) how these entries fared against each other, and what the fit expects. Three queries."""
-    return meetings(ladder, Q(entry__in=ids, other__in=ids)), fits.chances(ladder, list(ids))
+    return meetings(Q(entry__in=ids, other__in=ids)), fits.chances(ladder, list(ids))
 
 
 def _cell(
@@ -146,7 +147,7 @@ def _cell(
 
 def _compared(found: Entry, user: Any) -> dict[str, Any]:
     """Return whom the entry met most, how it fared and what the fit expects; and what it expects against `_against`."""
-    met = meetings(found.ladder, Q(entry=found) | Q(other=found))
+    met = meetings(Q(entry=found) | Q(other=found))
     most = sorted((key for key in met if key[0] == found.pk), key=lambda key: (-met[key].pairings, key))[:OPPONENTS]
     others = Entry.objects.select_related("bot", "user").in_bulk([other for _, other in most])
     against = _against(found, user)
