@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.expressions import Combinable, CombinedExpression
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -143,16 +144,22 @@ def free_players(ladder: Ladder) -> list[Player]:
     return others + sorted(busy, key=lambda one: (one.pending, one.entry.waits, one.entry.pk))[:missing] + people
 
 
-def able_count(ladder: str) -> Coalesce:
+def able_count(ladder: str) -> CombinedExpression:
     """Return for rows that name a ladder in `ladder` how many of different owners can play there, busy or not.
 
     No more of them sit at a table: a house bot counts by itself, as in `Contender.group`. As for `free_players`, a bot
     can play if a version of it plays, a person while he is ready and sits nowhere.
     """
-    can_play = Exists(playing("bot")) | (_is_ready() & ~Exists(_SITS))
-    able = Entry.objects.filter(can_play, ladder=OuterRef(ladder), state=Entry.State.ACTIVE).order_by()
-    owner = Coalesce(F("bot__owner"), F("user"), -F("pk"))
-    counted = able.values("ladder").annotate(owners=Count(owner, distinct=True))
+    active = Entry.objects.filter(state=Entry.State.ACTIVE).order_by()
+    bots = active.filter(Exists(playing("bot")), ladder=OuterRef(ladder))
+    own = active.filter(Exists(playing("bot")), ladder=OuterRef("ladder"), bot__owner=OuterRef("user"))
+    # Who has a bot there is counted by it.
+    people = active.filter(_is_ready(), ~Exists(_SITS), ~Exists(own), ladder=OuterRef(ladder))
+    return _count(bots, Coalesce(F("bot__owner"), -F("pk"))) + _count(people, F("user"))
+
+
+def _count(entries: QuerySet[Entry], owner: Combinable) -> Coalesce:
+    counted = entries.values("ladder").annotate(owners=Count(owner, distinct=True))
     return Coalesce(Subquery(counted.values("owners"), output_field=IntegerField()), 0)
 
 
