@@ -5,7 +5,7 @@ import logging
 from django.conf import settings
 from django.utils.translation import gettext_noop
 
-from games.engine import Rules
+from ladder.forms import FEW_HANDS
 from ladder.models import Ladder
 from ladder.registration import enter_house_bots, missing_house_bots, why_no_house_bots
 
@@ -16,27 +16,28 @@ LADDERS = (
         "classic-for-two",
         gettext_noop("Classic for two"),
         2,
-        gettext_noop("Two at a table, the classic rules, first past 250 ends the game."),
+        gettext_noop("Two at a table, the classic rules, four hands a match; each deal is played from both seats."),
     ),
     (
         "classic-for-four",
         gettext_noop("Classic for four"),
         4,
-        gettext_noop("A full table of four, the classic rules, first past 250 ends the game."),
+        gettext_noop(
+            "A full table of four, the classic rules, four hands a match; each deal is played from every seat."
+        ),
     ),
 )
 
 
 def seed_ladders() -> None:
     """Create the demo ladders that are missing and enter the house bots that are in none of their entries."""
-    rules = Rules.preset("classic").to_json()
     for slug, name, seats, about in LADDERS:
         ladder, is_new = Ladder.objects.get_or_create(
             slug=slug,
             defaults={
                 "name": name,
                 "about": about,
-                "rules": rules,
+                "rules": FEW_HANDS.to_json(),
                 "seats": seats,
                 "round_s": settings.ROUND_S,
                 "unit": Ladder.Unit.SET,

@@ -14,6 +14,7 @@ from django.utils import timezone
 from bots.models import Bot, BotVersion
 from games import tables
 from games.clocks import Clocks
+from games.engine import Rules
 from games.matches import create_match
 from ladder import seasons
 from ladder.fits import fit_ladder
@@ -418,6 +419,7 @@ def test_seed_makes_both_ladders_and_enters_every_house_bot(settings) -> None:
         ("Classic for four", 4, 17),
     }
     for ladder in Ladder.objects.all():
+        assert (ladder.unit, ladder.rules) == ("set", Rules.preset("classic", end="hands", hands=4).to_json())
         assert set(Bot.objects.filter(entries__ladder=ladder)) == set(house_bots)
 
 
