@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.expressions import Combinable, CombinedExpression
 from django.db.models.functions import Coalesce
+from django.db.models.lookups import GreaterThanOrEqual
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -47,6 +48,9 @@ RECENT_PAIRINGS = 5
 # While a ladder's matches wait for a worker, those who would only meet the same again may wait so many rounds for
 # others to be free.
 PATIENCE = 3
+SEATS_MAX = 4
+# To find out whether the bots of enough owners can play, so many of them are looked at before all.
+FIRST_LOOK = 50
 
 
 class NotHeld(Exception):
@@ -147,15 +151,20 @@ def free_players(ladder: Ladder) -> list[Player]:
 def able_count(ladder: str) -> CombinedExpression:
     """Return for rows that name a ladder in `ladder` how many of different owners can play there, busy or not.
 
-    No more of them sit at a table: a house bot counts by itself, as in `Contender.group`. As for `free_players`, a bot
-    can play if a version of it plays, a person while he is ready and sits nowhere.
+    Where they are more than sit at a table it may be fewer, but still enough for one. A house bot counts by itself, as
+    in `Contender.group`. As for `free_players`, a bot can play if a version of it plays, a person while he is ready and
+    sits nowhere.
     """
     active = Entry.objects.filter(state=Entry.State.ACTIVE).order_by()
-    bots = active.filter(Exists(playing("bot")), ladder=OuterRef(ladder))
-    own = active.filter(Exists(playing("bot")), ladder=OuterRef("ladder"), bot__owner=OuterRef("user"))
+    bots = active.filter(Exists(playing("bot")))
+    first = active.filter(pk__in=bots.filter(ladder=OuterRef(OuterRef(ladder))).values("pk")[:FIRST_LOOK])
+    owner = Coalesce(F("bot__owner"), -F("pk"))
+    few, every = _count(first, owner), _count(bots.filter(ladder=OuterRef(ladder)), owner)
     # Who has a bot there is counted by it.
+    own = bots.filter(ladder=OuterRef("ladder"), bot__owner=OuterRef("user"))
     people = active.filter(_is_ready(), ~Exists(_SITS), ~Exists(own), ladder=OuterRef(ladder))
-    return _count(bots, Coalesce(F("bot__owner"), -F("pk"))) + _count(people, F("user"))
+    of_bots = Case(When(GreaterThanOrEqual(few, SEATS_MAX), then=SEATS_MAX), default=every)
+    return of_bots + _count(people, F("user"))
 
 
 def _count(entries: QuerySet[Entry], owner: Combinable) -> Coalesce:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from bots.models import BotVersion, Switch
 from games.dispatch import choose
 from games.models import Match
-from ladder import tasks
+from ladder import scheduling, tasks
 from ladder.models import Entry, Ladder, PairedEntry, Pairing, Round
 from ladder.ratings import rate
 from ladder.registration import get_ready, register
@@ -231,6 +231,15 @@ def test_as_many_are_able_as_pairing_brings_to_one_table(fill, able: int, seats:
     make_entries(make_ladder(), 3)
     assert count_able(ladder) == able
     assert (hold_round(ladder.pk) is not None) == (able >= seats)
+
+
+@pytest.mark.parametrize(("others", "able"), [(1, 2), (3, 4)])
+def test_owners_are_found_behind_any_number_of_one_owners_bots(others: int, able: int, monkeypatch) -> None:
+    monkeypatch.setattr(scheduling, "FIRST_LOOK", 4)
+    ladder = make_ladder(entries_per_owner=None)
+    make_entries(ladder, 6, owner=make_user())
+    make_entries(ladder, others)
+    assert count_able(ladder) == able
 
 
 def test_who_is_busy_is_able_all_the_same() -> None:
