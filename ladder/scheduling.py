@@ -167,6 +167,11 @@ def able_count(ladder: str) -> CombinedExpression:
     return of_bots + _count(people, F("user"))
 
 
+def able_now(ladder: Ladder) -> int:
+    """Return of how many different owners entries can play in a ladder now, see `able_count`. One query."""
+    return Ladder.objects.values_list(able_count("pk"), flat=True).get(pk=ladder.pk)
+
+
 def _count(entries: QuerySet[Entry], owner: Combinable) -> Coalesce:
     counted = entries.values("ladder").annotate(owners=Count(owner, distinct=True))
     return Coalesce(Subquery(counted.values("owners"), output_field=IntegerField()), 0)

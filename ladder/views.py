@@ -17,7 +17,7 @@ from ladder.history import latest_rows, rows_of_lists, running
 from ladder.judging import may_run
 from ladder.models import Entry, Ladder
 from ladder.own_entries import why_no_rounds, why_too_few
-from ladder.scheduling import able_count
+from ladder.scheduling import able_now
 from ladder.standing_rows import own_elsewhere, standing_rows
 from ladder.standings import SHOWN, SORTS, Standings, default_sort, leaders
 from ladder.table_context import table_context
@@ -63,8 +63,7 @@ def ladder_list(request: HttpRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def ladder(request: HttpRequest, slug: str) -> HttpResponse:
     """Standings, the next round, what is being played and what has been; the reader's own bots."""
-    able = Case(When(state=Ladder.State.RUNNING, then=able_count("pk")))
-    ladders = Ladder.objects.annotate(slug_before=F("previous__slug"), slug_after=F("following__slug"), able_count=able)
+    ladders = Ladder.objects.annotate(slug_before=F("previous__slug"), slug_after=F("following__slug"))
     found: Any = get_object_or_404(ladders, slug=slug)
     own = own_part(found, request.user)
     asked = request.GET.get("sort", "")
@@ -83,7 +82,7 @@ def ladder(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": rows,
         "has_anchor": any(row.half_width == 0 for row in rows),
         "own_elsewhere": own_elsewhere(entries, page.number, request.user),
-        "why_waiting": _why_waiting(found),
+        "why_waiting": _why_waiting(found, len(standing)),
     } | _matches(found)
     if is_update(request):
         return render(request, "ladder/_ladder.html", context)
@@ -120,6 +119,9 @@ def _matches(found: Ladder) -> dict[str, Any]:
     return {"running": rows[0], "latest": rows[1]}
 
 
-def _why_waiting(found: Any) -> str:
-    """Say why no round may come, or an empty string."""
-    return why_no_rounds(found) or pause_note("rounds") or why_too_few(found, found.able_count)
+def _why_waiting(found: Ladder, standing: int) -> str:
+    """Say why no round may come, or an empty string; `standing` is how many stand in the ladder."""
+    if why := why_no_rounds(found) or pause_note("rounds"):
+        return why
+    # Where more stand than a page shows somebody can play; to count them all would cost as much as the page.
+    return why_too_few(found, able_now(found)) if standing <= SHOWN else ""

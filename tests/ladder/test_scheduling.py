@@ -20,7 +20,7 @@ from ladder.scheduling import (
     Player,
     _contenders,
     _tables,
-    able_count,
+    able_now,
     due_ladders,
     free_players,
     hold_due,
@@ -182,10 +182,6 @@ def test_hold_round_never_brings_one_owners_entries_together() -> None:
         try_round(ladder.pk)
 
 
-def count_able(ladder: Ladder) -> int:
-    return Ladder.objects.values_list(able_count("pk")).get(pk=ladder.pk)[0]
-
-
 def _two_owners(ladder: Ladder) -> None:
     for owner in (make_user(), make_user()):
         make_entries(ladder, 2, owner=owner)
@@ -229,7 +225,7 @@ def test_as_many_are_able_as_pairing_brings_to_one_table(fill, able: int, seats:
     ladder = make_ladder(seats=seats, entrants="both", entries_per_owner=None)
     fill(ladder)
     make_entries(make_ladder(), 3)
-    assert count_able(ladder) == able
+    assert able_now(ladder) == able
     assert (hold_round(ladder.pk) is not None) == (able >= seats)
 
 
@@ -239,14 +235,14 @@ def test_owners_are_found_behind_any_number_of_one_owners_bots(others: int, able
     ladder = make_ladder(entries_per_owner=None)
     make_entries(ladder, 6, owner=make_user())
     make_entries(ladder, others)
-    assert count_able(ladder) == able
+    assert able_now(ladder) == able
 
 
 def test_who_is_busy_is_able_all_the_same() -> None:
     ladder = make_ladder()
     make_entries(ladder, 2)
     hold_round(ladder.pk)
-    assert count_able(ladder) == 2
+    assert able_now(ladder) == 2
 
 
 def test_refused_round_counts_owners() -> None:
