@@ -169,7 +169,8 @@ def able_count(ladder: str) -> CombinedExpression:
 
 def able_now(ladder: Ladder) -> int:
     """Return of how many different owners entries can play in a ladder now, see `able_count`. One query."""
-    return Ladder.objects.values_list(able_count("pk"), flat=True).get(pk=ladder.pk)
+    found: int = Ladder.objects.values_list(able_count("pk"), flat=True).get(pk=ladder.pk)
+    return found
 
 
 def _count(entries: QuerySet[Entry], owner: Combinable) -> Coalesce:
