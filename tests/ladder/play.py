@@ -1,6 +1,5 @@
 """Matches played for the tests: real games by the engine, ended through the one door."""
 
-from collections import Counter
 from collections.abc import Mapping
 from random import Random
 from typing import Any
@@ -17,7 +16,7 @@ _lots = Random(5)
 def finish_one(match: Match, *, log: str = "", faulty: Mapping[int, str] | None = None) -> Match:
     """Play a waiting match to its end by lot, and end it as the worker's report does.
 
-    `faulty` maps entrants to the kind of fault that each comes to at its second turn.
+    `faulty` maps entrants to the kind of fault that each comes to at its first turn; not everybody has a second one.
     """
     attempt = match.attempt + 1
     Match.objects.filter(pk=match.pk).update(state=Match.State.PLAYING, attempt=attempt)
@@ -41,10 +40,9 @@ def play(match: Match, attempt: int, *, log: str, faulty: Mapping[int, str] | No
     game = Game(Rules.from_json(match.rules), match.seats, seed, player_seeds)
     order = (draw_seats(seed, player_seeds) if match.seating == "draw" else fixed_seats(match.seats)).order
     due = {order.index(entrant): kind for entrant, kind in (faulty or {}).items()}
-    moves, cpu_us, faults, turns = [], [], [], Counter[int]()
+    moves, cpu_us, faults = [], [], []
     while (decision := game.decision) is not None:
-        turns[decision.seat] += 1
-        if turns[decision.seat] == 2 and decision.seat in due:
+        if decision.seat in due:
             fault = {"seat": decision.seat, "kind": due.pop(decision.seat), "hand": decision.hand, "turn": decision.id}
             faults.append({**fault, "detail": "as it was told", "private": "what was seen", "ms": 7, "cpu_us": 4321})
             game.fault(decision.seat, fault["kind"], reason="as it was told")
