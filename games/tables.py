@@ -10,7 +10,7 @@ The web process decides nothing: it folds accepted rows into views.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -117,6 +117,16 @@ def open_table(user: Any, *, opponents: Sequence[BotVersion], rules: Rules) -> M
     return match
 
 
+def hold_people(ids: Collection[int] | QuerySet[Any]) -> QuerySet[Any]:
+    """Lock accounts for the rest of a transaction, and return them; `ids` may be a query of them.
+
+    In one order, so that two who want the same people do not wait for each other.
+    """
+    people = get_user_model().objects.filter(pk__in=ids)
+    list(people.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+    return people
+
+
 def open_ranked(
     *,
     entrants: Sequence[Mapping[str, Any]],
@@ -139,8 +149,7 @@ def open_ranked(
     """
     people = sorted(entrant["user"].pk for entrant in entrants if entrant.get("user") is not None)
     with transaction.atomic():
-        # In one order, so that two ladders that want the same people do not wait for each other.
-        list(get_user_model().objects.select_for_update(no_key=True).filter(pk__in=people).order_by("pk"))
+        hold_people(people)
         if busy := sitting(people):
             raise TableRefused(_("%(count)d of these players sit at a table already.") % {"count": len(busy)})
         match = create_match(

@@ -22,6 +22,7 @@ from bots.names import has_unseen, name_key
 from games.engine import Rules
 from games.forms import RulesField
 from games.plain_rules import in_short
+from ladder.history import read_key
 from ladder.judging import CAP_MAX, CAP_MIN, K_MAX, K_MIN, REASON_MAX, SETTLED_MAX
 from ladder.models import Entry, Flag, Ladder, LadderEvent
 
@@ -397,11 +398,10 @@ class SettingsForm(LadderForm):
 
     def _changes_since(self) -> Iterable[LadderEvent]:
         """Return what was changed since the page was opened, the latest first; nothing if it does not say when."""
-        seen = str(self.data.get("as_of", ""))
-        if not re.fullmatch(r"[0-9]{1,15}", seen):
+        if (seen := read_key(self.data.get("as_of"))) is None:
             return ()
         changed = LadderEvent.What.CHANGED
-        return self.instance.events.filter(pk__gt=int(seen), what=changed).select_related("by")
+        return self.instance.events.filter(pk__gt=seen, what=changed).select_related("by")
 
 
 class ReasonForm(forms.Form):

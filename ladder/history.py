@@ -117,7 +117,7 @@ def key_page(
     `key` reads the column off a row. The neighbours are addresses, newer and older, "" where there is none; `kept` are
     their other parameters.
     """
-    before, after = _key(query.get("before")), _key(query.get("after"))
+    before, after = read_key(query.get("before")), read_key(query.get("after"))
     if after is not None:
         found = list(rows.filter(**{f"{column}__gt": after}).order_by(column)[: size + 1])[::-1]
         page, has_newer, has_older = found[-size:], len(found) > size, bool(found)
@@ -297,7 +297,7 @@ def running(ladder: Ladder) -> Q:
     return Q(paired__ladder=ladder, paired__pairing__state=Pairing.State.PLAYING, state__in=Match.UNFINISHED)
 
 
-def _key(text: str | None) -> int | None:
+def read_key(text: str | None) -> int | None:
     """Read a key, such as a match's id, from an address; None for none, and for what is none."""
     if text is None or not text.isascii() or not text.isdigit() or len(text) > 18:
         return None

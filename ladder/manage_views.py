@@ -38,6 +38,7 @@ from ladder.forms import (
     columns_to_write,
     last_change,
 )
+from ladder.history import read_key
 from ladder.judging import ChangeCap, ChangeK, Deed, Disqualify, NotJudged, Reinstate, VoidMatch, may_run
 from ladder.models import Entry, Flag, Ladder, LadderEvent
 from ladder.scheduling import NotHeld, try_round
@@ -342,8 +343,8 @@ def _deed(ladder: Ladder, asked: Mapping[str, Any]) -> Deed | None:
 
 
 def _entry(ladder: Ladder, pk: str) -> Entry:
-    entries = ladder.entries.select_related("bot", "user", "ladder")
-    entry = entries.filter(pk=int(pk)).first() if pk.isascii() and pk.isdigit() and len(pk) < 19 else None
+    entries, key = ladder.entries.select_related("bot", "user", "ladder"), read_key(pk)
+    entry = None if key is None else entries.filter(pk=key).first()
     if entry is None:
         raise Http404("expected an entry of the ladder")
     return entry

@@ -25,6 +25,7 @@ from ladder.history import (
     placed,
     player_url,
     rating_changes,
+    read_key,
     why_unrated,
 )
 from ladder.judging import may_judge
@@ -60,11 +61,13 @@ def match_list(request: HttpRequest) -> HttpResponse:
 
 def _pair(ladder: Ladder | None, kept: Mapping[str, str]) -> tuple[Entry, Entry]:
     """Return the two entries that the address names, in its order. Http404 if there are not two of one ladder."""
-    keys = [int(text) for text in map(kept.get, PAIR) if text and text.isascii() and text.isdigit() and len(text) < 19]
-    found = ladder.entries.select_related("bot", "user").in_bulk(keys) if ladder and "bot" not in kept else {}
+    one, other = (read_key(kept.get(name)) for name in PAIR)
+    found: dict[Any, Entry] = {}
+    if ladder and "bot" not in kept:
+        found = ladder.entries.select_related("bot", "user").in_bulk([one, other])
     if len(found) != len(PAIR):
         raise Http404("expected a ladder and two entries of it, and no bot")
-    return found[keys[0]], found[keys[1]]
+    return found[one], found[other]
 
 
 @require_safe

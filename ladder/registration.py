@@ -25,7 +25,8 @@ from django.utils.translation import ngettext
 
 from bots.models import Bot, BotVersion
 from bots.versions import playing
-from games.tables import running_table
+from games.engine.notation import MAX_SEATS
+from games.tables import hold_people, running_table
 from ladder.models import Entry, Ladder, LadderEvent
 from ladder.notices import announce
 from ladder.seasons import carried
@@ -257,7 +258,7 @@ def missing_house_bots(ladder: Ladder) -> QuerySet[Bot]:
     # Where people play too, their entries have no bot, and nothing is outside of a list with a NULL in it.
     entered = ladder.entries.filter(bot__isnull=False)
     missing = Bot.objects.filter(owner=None).exclude(pk__in=entered.values("bot")).order_by("name")
-    return missing if ladder.seats == 4 else missing.exclude(name__in=FULL_TABLES_ONLY)
+    return missing if ladder.seats == MAX_SEATS else missing.exclude(name__in=FULL_TABLES_ONLY)
 
 
 def why_no_house_bots(ladder: Ladder) -> str:
@@ -420,7 +421,8 @@ def renew(user: Any) -> datetime | None:
         return user.ready_until  # type: ignore[no-any-return]
     ready = Entry.objects.filter(user=user, ready_until__gt=now, state=Entry.State.ACTIVE, ladder__state=State.RUNNING)
     with transaction.atomic():
-        account = _hold_people([user.pk])
+        # Always before entries of theirs.
+        account = hold_people([user.pk])
         until = now + READY_FOR if _hold(ready).update(ready_until=now + READY_FOR) else None
         account.update(ready_until=until)
     return until
@@ -433,16 +435,9 @@ def seat(user_ids: Iterable[int]) -> None:
     """
     ids = list(user_ids)
     with transaction.atomic():
-        people = _hold_people(ids)
+        people = hold_people(ids)
         _hold(Entry.objects.filter(user__in=ids, ready_until__isnull=False)).update(ready_until=None)
         people.filter(ready_until__isnull=False).update(ready_until=None)
-
-
-def _hold_people(ids: Iterable[int]) -> QuerySet[Any]:
-    """Lock accounts in one order, as rounds do, and return them: always before entries of theirs."""
-    people = get_user_model().objects.filter(pk__in=list(ids))
-    list(people.select_for_update(no_key=True).order_by("pk").values_list("pk"))
-    return people
 
 
 def _hold(entries: QuerySet[Entry]) -> QuerySet[Entry]:
