@@ -17,12 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Case, Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.expressions import Combinable, CombinedExpression
 from django.db.models.functions import Coalesce
-from django.db.models.lookups import GreaterThanOrEqual
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -33,7 +31,7 @@ from games.clocks import Clocks
 from games.engine import commitment
 from games.matches import create_match, create_set, draw_seed
 from games.models import Match, Seat
-from games.tables import RUNNING, TableRefused, open_ranked, sitting
+from games.tables import RUNNING, TableRefused, hold_people, open_ranked, sitting
 from ladder import registration
 from ladder.history import running
 from ladder.models import Entry, Ladder, PairedEntry, PairedMatch, Pairing, Round
@@ -48,9 +46,6 @@ RECENT_PAIRINGS = 5
 # While a ladder's matches wait for a worker, those who would only meet the same again may wait so many rounds for
 # others to be free.
 PATIENCE = 3
-SEATS_MAX = 4
-# To find out whether the bots of enough owners can play, so many of them are looked at before all.
-FIRST_LOOK = 50
 
 
 class NotHeld(Exception):
@@ -151,30 +146,39 @@ def free_players(ladder: Ladder) -> list[Player]:
 def able_count(ladder: str) -> CombinedExpression:
     """Return for rows that name a ladder in `ladder` how many of different owners can play there, busy or not.
 
-    Where they are more than sit at a table it may be fewer, but still enough for one. A house bot counts by itself, as
-    in `Contender.group`. As for `free_players`, a bot can play if a version of it plays, a person while he is ready and
-    sits nowhere.
+    No more of them sit at a table: a house bot counts by itself, as in `Contender.group`. As for `free_players`, a bot
+    can play if a version of it plays, a person while he is ready and sits nowhere.
     """
-    active = Entry.objects.filter(state=Entry.State.ACTIVE).order_by()
-    bots = active.filter(Exists(playing("bot")))
-    first = active.filter(pk__in=bots.filter(ladder=OuterRef(OuterRef(ladder))).values("pk")[:FIRST_LOOK])
-    owner = Coalesce(F("bot__owner"), -F("pk"))
-    few, every = _count(first, owner), _count(bots.filter(ladder=OuterRef(ladder)), owner)
-    # Who has a bot there is counted by it.
-    own = bots.filter(ladder=OuterRef("ladder"), bot__owner=OuterRef("user"))
-    people = active.filter(_is_ready(), ~Exists(_SITS), ~Exists(own), ladder=OuterRef(ladder))
-    of_bots = Case(When(GreaterThanOrEqual(few, SEATS_MAX), then=SEATS_MAX), default=every)
-    return of_bots + _count(people, F("user"))
+    return _able_bots(ladder) + _able_people(ladder)
 
 
 def able_now(ladder: Ladder) -> int:
     """Return of how many different owners entries can play in a ladder now, see `able_count`. One query."""
-    found: int = Ladder.objects.values_list(able_count("pk"), flat=True).get(pk=ladder.pk)
+    # To put together what nobody can be there for takes as long as the rest.
+    able = {Ladder.Entrants.BOTS: _able_bots, Ladder.Entrants.PEOPLE: _able_people}
+    count = able.get(Ladder.Entrants(ladder.entrants), able_count)("pk")
+    found: int = Ladder.objects.values_list(count, flat=True).get(pk=ladder.pk)
     return found
 
 
+def _able_bots(ladder: str) -> Coalesce:
+    able = _playing_bots().filter(ladder=OuterRef(ladder))
+    return _count(able, Coalesce(F("bot__owner"), -F("pk")))
+
+
+def _able_people(ladder: str) -> Coalesce:
+    # Who has a bot there is counted by it.
+    own = _playing_bots().filter(ladder=OuterRef("ladder"), bot__owner=OuterRef("user"))
+    able = Entry.objects.filter(_is_ready(), ~Exists(_SITS), ~Exists(own), state=Entry.State.ACTIVE)
+    return _count(able.filter(ladder=OuterRef(ladder)), F("user"))
+
+
+def _playing_bots() -> QuerySet[Entry]:
+    return Entry.objects.filter(Exists(playing("bot")), state=Entry.State.ACTIVE)
+
+
 def _count(entries: QuerySet[Entry], owner: Combinable) -> Coalesce:
-    counted = entries.values("ladder").annotate(owners=Count(owner, distinct=True))
+    counted = entries.order_by().values("ladder").annotate(owners=Count(owner, distinct=True))
     return Coalesce(Subquery(counted.values("owners"), output_field=IntegerField()), 0)
 
 
@@ -224,9 +228,7 @@ def _lock_people(ladder: Ladder) -> None:
     Of two ladders that want the same people at once the second waits for the first, and then finds who is left. Table
     by table each would come to wait for a table of the other's.
     """
-    ready = _ready(ladder).order_by().values("user")
-    accounts = get_user_model().objects.select_for_update(no_key=True).filter(pk__in=ready)
-    list(accounts.order_by("pk").values_list("pk"))
+    hold_people(_ready(ladder).order_by().values("user"))
 
 
 def _ready(ladder: Ladder) -> QuerySet[Entry]:

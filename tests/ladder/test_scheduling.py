@@ -10,7 +10,7 @@ from django.utils import timezone
 from bots.models import BotVersion, Switch
 from games.dispatch import choose
 from games.models import Match
-from ladder import scheduling, tasks
+from ladder import tasks
 from ladder.models import Entry, Ladder, PairedEntry, Pairing, Round
 from ladder.ratings import rate
 from ladder.registration import get_ready, register
@@ -230,8 +230,7 @@ def test_as_many_are_able_as_pairing_brings_to_one_table(fill, able: int, seats:
 
 
 @pytest.mark.parametrize(("others", "able"), [(1, 2), (3, 4)])
-def test_owners_are_found_behind_any_number_of_one_owners_bots(others: int, able: int, monkeypatch) -> None:
-    monkeypatch.setattr(scheduling, "FIRST_LOOK", 4)
+def test_owners_are_found_behind_any_number_of_one_owners_bots(others: int, able: int) -> None:
     ladder = make_ladder(entries_per_owner=None)
     make_entries(ladder, 6, owner=make_user())
     make_entries(ladder, others)
